@@ -24,10 +24,12 @@ impl Keymap {
         let mut taken: HashMap<String, &str> = HashMap::new();
         for (name, keys) in chosen {
             let Some(info) = actions().iter().find(|info| info.name == name) else {
-                return Err(format!("`{name}` is nothing that the board can do; `?` in the board shows what it can"));
+                return Err(format!("unknown board action `{name}`; press `?` in the board for a list"));
             };
             if let Some(bad) = keys.iter().find(|key| !is_key(key)) {
-                return Err(format!("`{bad}` is no key: write `d`, `D`, `ctrl-d`, `alt-d`, `f5`, `enter`, `pagedown`"));
+                return Err(format!(
+                    "invalid key `{bad}`: write `d`, `D`, `ctrl-d`, `alt-d`, `f5`, `enter`, `pagedown`"
+                ));
             }
             if let Some((key, other)) = keys.iter().find_map(|key| Some((key, taken.insert(key.clone(), info.name)?))) {
                 return Err(format!("the key `{key}` cannot do both `{other}` and `{name}`"));
@@ -161,8 +163,8 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_told_in_words() {
-        assert!(with(&[("dance", &["d"])]).unwrap_err().contains("`dance` is nothing that the board can do"));
-        assert!(with(&[("done", &["hyper-d"])]).unwrap_err().contains("`hyper-d` is no key"));
+        assert!(with(&[("dance", &["d"])]).unwrap_err().contains("unknown board action `dance`"));
+        assert!(with(&[("done", &["hyper-d"])]).unwrap_err().contains("invalid key `hyper-d`"));
         assert!(with(&[("done", &["y"]), ("start", &["y"])]).unwrap_err().contains("cannot do both"));
     }
 }

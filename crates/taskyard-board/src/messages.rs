@@ -195,7 +195,7 @@ pub(crate) struct Invalidated {
 /// The messages of the user.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// The user's name in the team of the list; `None` if the user is in no team.
+    /// The user's name in the team of the list; `None` if the user is not in a team.
     pub(crate) name: Option<String>,
     /// The conversations, one per member.
     pub(crate) threads: Vec<Thread>,

@@ -121,7 +121,7 @@ impl Writer {
             Operation::Claim(tasks) => self.claim(yard, tasks),
             Operation::Release(tasks) => {
                 each(tasks, |id| Ok(yard.release(id)?.done()?))?;
-                Ok(words(format!("Gave back {}", numbered(tasks))))
+                Ok(words(format!("Released {}", numbered(tasks))))
             }
             Operation::Assign { tasks, to } => {
                 let owner = to.clone().map_or(OwnerChange::Clear, OwnerChange::Set);
@@ -130,7 +130,7 @@ impl Writer {
                 let updated = together(yard.move_together(tasks, &give))?;
                 let whose = to.as_ref().map_or("nobody's".to_owned(), |to| format!("{to}'s"));
                 let failed = updated.iter().filter_map(|updated| updated.owner_message.as_ref()?.failure()).next();
-                let warning = failed.map(|why| format!("; it could not be told: {why}")).unwrap_or_default();
+                let warning = failed.map(|why| format!("; it could not be notified: {why}")).unwrap_or_default();
                 Ok(words(format!("{} is {whose} now{warning}", numbered(tasks))))
             }
             Operation::Start(tasks) => changed("Started", &together(yard.move_together(tasks, &Move::Start))?),
@@ -140,7 +140,7 @@ impl Writer {
             Operation::Move { tasks, to } => moved(yard, tasks, *to),
             Operation::BlockedBy { tasks, on } => {
                 each(tasks, |id| Ok(yard.depend(id, std::slice::from_ref(on))?.done()?))?;
-                Ok(words(format!("{} waits for #{on} now", numbered(tasks))))
+                Ok(words(format!("{} now waits for #{on}", numbered(tasks))))
             }
             Operation::Unblock { tasks, from } => {
                 each(tasks, |id| Ok(yard.undepend(id, std::slice::from_ref(from))?.done()?))?;
@@ -148,13 +148,13 @@ impl Writer {
             }
             Operation::Delete(tasks) => {
                 yard.delete(tasks)?.done()?;
-                Ok(words(format!("Removed {}; undo brings it back", numbered(tasks))))
+                Ok(words(format!("Deleted {}; undo restores it", numbered(tasks))))
             }
             Operation::Restore => {
                 let restored = yard.restore(RestoreWhich::All)?.done()?;
                 let ids: Vec<TaskId> = restored.tasks.iter().map(|task| task.id.clone()).collect();
-                let none = "Nothing is missing that could be brought back".to_owned();
-                Ok(words(if ids.is_empty() { none } else { format!("Brought back {}", numbered(&ids)) }))
+                let none = "Nothing can be restored".to_owned();
+                Ok(words(if ids.is_empty() { none } else { format!("Restored {}", numbered(&ids)) }))
             }
             Operation::Undo(ranges) => {
                 let mut undone = Vec::with_capacity(ranges.len());
@@ -222,7 +222,7 @@ impl Writer {
     }
 
     fn jobs(&self) -> Result<&Jobs, Problem> {
-        let nowhere = || Problem::new(ProblemKind::CouldNot, "no_place", "there is no place for jobs here");
+        let nowhere = || Problem::new(ProblemKind::CouldNot, "no_place", "jobs are not supported here");
         self.jobs.as_ref().ok_or_else(nowhere)
     }
 }
@@ -287,7 +287,7 @@ fn moved(yard: &Yard, tasks: &[TaskId], to: Status) -> Result<Done, Problem> {
 fn took_back(undone: &[Undone]) -> String {
     let revisions: Vec<String> = undone.iter().flat_map(|undone| &undone.revisions).map(ToString::to_string).collect();
     let ids: Vec<TaskId> = undone.iter().flat_map(|undone| &undone.tasks).take(8).map(|(id, _)| id.clone()).collect();
-    format!("Took back {} ({})", revisions.join(", "), numbered(&ids))
+    format!("Undid {} ({})", revisions.join(", "), numbered(&ids))
 }
 
 fn send(yard: &Yard, to: &str, text: &str) -> Result<Done, Problem> {
@@ -311,7 +311,7 @@ fn acknowledge(yard: &Yard, keys: &[MessageKey]) -> Result<Done, Problem> {
 
 fn seated(yard: &Yard) -> Result<(&taskyard::teams::Teams, taskyard::teams::Seat), Problem> {
     let nobody = || {
-        Problem::new(ProblemKind::Refused, "not_in_a_team", format!("{} is in no team of this list", yard.actor()))
+        Problem::new(ProblemKind::Refused, "not_in_a_team", format!("{} is not in a team of this list", yard.actor()))
             .hint("join one with `taskyard team join`")
     };
     let teams = yard.teams().ok_or_else(nobody)?;

@@ -26,7 +26,7 @@ mod notify;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Globals {
-    /// The list to work on [env: TASKYARD_LIST]; `taskyard where` tells which one it is otherwise
+    /// The list to work on [env: TASKYARD_LIST]; default: see `taskyard where`
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) list: Option<String>,
 
@@ -34,7 +34,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) store: Option<WrittenAddress>,
 
-    /// Who acts [env: TASKYARD_AGENT]
+    /// The agent to act as [env: TASKYARD_AGENT]
     #[arg(long = "as", global = true, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 
@@ -42,7 +42,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Print the bare answer only
+    /// Print only the bare result
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
@@ -54,7 +54,7 @@ pub(crate) struct Globals {
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
 
-    /// The rules in force [env: TASKYARD_RULES]
+    /// The rules to apply [env: TASKYARD_RULES]
     #[arg(long, global = true, value_name = "RULES")]
     pub(crate) rules: Option<RulesFlag>,
 
@@ -66,9 +66,9 @@ pub(crate) struct Globals {
 /// The rule sets one can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RulesFlag {
-    /// Taskyard's own: reading tolerates, writing is strict
+    /// Accept any input, write only valid data (default)
     Strict,
-    /// What the recorded client does
+    /// Behave like the recorded client
     Client,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct WhichTasks {
     #[arg(long)]
     pub(crate) keep_going: bool,
 
-    /// Show what would be done, and do nothing; hooks and checks are not asked
+    /// Show what would be done, without doing it; hooks and checks do not run
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -173,7 +173,7 @@ pub(crate) fn parse_listed_state(text: &str) -> Result<ListedState, String> {
 /// Parses a revision: `41` or `r41`.
 pub(crate) fn parse_revision(text: &str) -> Result<Revision, String> {
     let number = text.trim().trim_start_matches(['r', 'R']);
-    number.parse().map(Revision).map_err(|_| format!("`{}` is no revision; use a number", text.escape_debug()))
+    number.parse().map(Revision).map_err(|_| format!("invalid revision `{}`: expected a number", text.escape_debug()))
 }
 
 /// The point after which history is wanted.
@@ -188,12 +188,8 @@ pub(crate) fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(revision) = parse_revision(text) {
         return Ok(Since::Revision(revision));
     }
-    let bad = || {
-        format!(
-            "`{}` is neither a revision nor a time; write `41`, `2h`, `yesterday` or `fri 17:00`",
-            text.escape_debug()
-        )
-    };
+    let bad =
+        || format!("invalid revision or time `{}`: write `41`, `2h`, `yesterday` or `fri 17:00`", text.escape_debug());
     let moment = When::parse(text).ok().and_then(|when| when.past_moment(&writers_clock()));
     moment.map(Since::Moment).ok_or_else(bad)
 }
@@ -205,7 +201,7 @@ pub(crate) fn parse_revisions(text: &str) -> Result<UndoRange, String> {
         Some((first, last)) => {
             let (first, last) = (parse_revision(first)?, parse_revision(last)?);
             if first > last {
-                return Err(format!("the range {first}..{last} runs backwards; write {last}..{first}"));
+                return Err(format!("the range {first}..{last} is reversed; write {last}..{first}"));
             }
             Ok(UndoRange::Range(first, last))
         }
@@ -215,7 +211,7 @@ pub(crate) fn parse_revisions(text: &str) -> Result<UndoRange, String> {
 /// The flags that end up in a task's metadata.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MetadataFlags {
-    /// How urgent it is: low, medium or high
+    /// The priority: low, medium or high
     #[arg(long, short, value_name = "PRIORITY", value_parser = parse_priority)]
     pub(crate) priority: Option<Priority>,
 
@@ -232,15 +228,17 @@ pub(crate) struct MetadataFlags {
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 
-    /// When it is due: `tomorrow 9:00`, `fri`, `20 nov`, `eow`, `next week`, `2h`, `1mo`, `2026-11-20` (its end); `none` takes it away
+    /// When it is due: `tomorrow 9:00`, `fri`, `20 nov`, `eow`, `next week`, `2h`, `1mo`, `2026-11-20` (its end);
+    /// `none` removes it
     #[arg(long, value_name = "TIME", value_parser = parse_due)]
     pub(crate) due: Option<Value>,
 
-    /// The task is not ready before this moment: `mon`, `2h`, `next week`, `2026-11-20` (its beginning); `none` takes it away
+    /// The task is not ready before this moment: `mon`, `2h`, `next week`, `2026-11-20` (its beginning); `none` removes
+    /// it
     #[arg(long, value_name = "TIME", value_parser = parse_defer)]
     pub(crate) defer: Option<Value>,
 
-    /// How long it should take: `30m`, `2h`, `1d` (a working day, 8 h by default); `none` takes it away
+    /// How long it should take: `30m`, `2h`, `1d` (a working day, 8 h by default); `none` removes it
     #[arg(long, value_name = "DURATION")]
     pub(crate) estimate: Option<EstimateWord>,
 
@@ -248,7 +246,7 @@ pub(crate) struct MetadataFlags {
     #[arg(long, value_name = "RULE", value_parser = parse_every)]
     pub(crate) every: Option<Value>,
 
-    /// Anything else to keep with it; the value is JSON, so text needs quotes of its own: 'note="soon"'
+    /// Anything else to keep with it; the value is JSON, so quote text twice: 'note="soon"'
     #[arg(long = "meta", value_name = "KEY=JSON", value_parser = parse_meta)]
     pub(crate) meta: Vec<(String, Value)>,
 }
@@ -279,11 +277,9 @@ fn parse_meta(text: &str) -> Result<(String, Value), String> {
     }
     match json_text::from_str(value) {
         Ok(value) => Ok((key.to_owned(), value)),
-        Err(_) => Err(format!(
-            "`{}` is no JSON; text needs quotes of its own, kept from the shell: '{key}={}'",
-            value.escape_debug(),
-            Value::from(value)
-        )),
+        Err(_) => {
+            Err(format!("`{}` is not JSON; quote text twice: '{key}={}'", value.escape_debug(), Value::from(value)))
+        }
     }
 }
 
@@ -307,11 +303,11 @@ fn parse_every(text: &str) -> Result<Value, String> {
 /// The flags of writes on a task that another agent may be working on.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct LeaseFlags {
-    /// The token of the lease on the task; an old one is refused
+    /// The token of the lease on the task; an old token is refused
     #[arg(long, value_name = "N")]
     pub(crate) token: Option<u64>,
 
-    /// Overrule the lease of the agent that works on it
+    /// Override the lease of the agent that is working on it
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -170,8 +170,12 @@ impl Context {
 
     pub(crate) fn directory(&self) -> Result<&Path, Problem> {
         self.directory.as_deref().map_err(|why| {
-            Problem::new(ProblemKind::CouldNot, "no_directory", format!("cannot tell the working directory: {why}"))
-                .hint("change to a directory that exists")
+            Problem::new(
+                ProblemKind::CouldNot,
+                "no_directory",
+                format!("cannot determine the working directory: {why}"),
+            )
+            .hint("change to a directory that exists")
         })
     }
 
@@ -293,7 +297,7 @@ impl Context {
     /// Returns the problem that a required directory is unknown, and why.
     fn no_place(&self) -> Problem {
         let missing = places::client_config(&self.environment).and_then(|_| places::data(&self.environment));
-        let unknown = || Problem::new(ProblemKind::CouldNot, "no_place", "this store has no place for that");
+        let unknown = || Problem::new(ProblemKind::CouldNot, "no_place", "this store does not support that");
         missing.err().unwrap_or_else(unknown)
     }
 
@@ -454,7 +458,9 @@ fn rule_word(text: &str) -> Result<RuleWord, Problem> {
     match text.trim() {
         "strict" => Ok(RuleWord::Strict),
         "client" => Ok(RuleWord::Client),
-        other => Err(Problem::usage("bad_rules", format!("{TASKYARD_RULES} is `{other}`; use strict or client"))),
+        other => {
+            Err(Problem::usage("bad_rules", format!("invalid {TASKYARD_RULES} `{other}`: expected strict or client")))
+        }
     }
 }
 
@@ -465,6 +471,10 @@ fn client_version(text: &str) -> Result<ClientVersion, Problem> {
 
 /// Rejects a password on the command line, where `ps` shows it to every user of the machine.
 fn password_among_words() -> Problem {
-    Problem::usage("bad_store", "the address in --store has a password, which every user of this machine can see there")
-        .hint("set TASKYARD_STORE to that address, or leave the password to PGPASSWORD or ~/.pgpass")
+    Problem::usage(
+        "bad_store",
+        "the address in --store has a password, which every user of this machine can see in the \
+        process list",
+    )
+    .hint("set TASKYARD_STORE to that address, or leave the password to PGPASSWORD or ~/.pgpass")
 }

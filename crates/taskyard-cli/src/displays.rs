@@ -56,20 +56,20 @@ pub(crate) fn updated(verb: &str, updated: &Updated, yard: &Yard, output: &mut O
     }
     if !updated.open_blockers.is_empty() {
         output.warn(&format!(
-            "#{} was waiting for {}, still open",
+            "#{} was blocked by {}, which is still open",
             updated.task.id,
             numbered(&updated.open_blockers)
         ))?;
     }
     if let Some(why) = &updated.block_left {
-        output.warn(&format!("the block in the description of #{} was left as it is: {why}", updated.task.id))?;
+        output.warn(&format!("the block in the description of #{} was not changed: {why}", updated.task.id))?;
     }
     if let Some(TaskMessage::Failed { to, why }) = &updated.owner_message {
-        output.warn(&format!("{to} could not be told that it is theirs now: {why}"))?;
+        output.warn(&format!("{to} could not be notified of the assignment: {why}"))?;
     }
     if !updated.dependents_started.is_empty() {
         let started = numbered(&updated.dependents_started);
-        output.warn(&format!("{started} had already been started, and waits for #{} again", updated.task.id))?;
+        output.warn(&format!("{started} had already been started, and is blocked by #{} again", updated.task.id))?;
     }
     Ok(())
 }
@@ -156,7 +156,7 @@ pub(crate) fn did(verb: &str, task: &Task) -> Line {
 /// Suggests how to undo a revision.
 pub(crate) fn way_back(revision: Revision, output: &mut Output) -> io::Result<()> {
     let undo = format!("taskyard undo {revision}{}", output.list_flag());
-    output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &undo))
+    output.say(&Line::new().with(Tone::Dim, "  undo it with ").with(Tone::Hint, &undo))
 }
 
 /// Warns about files among the tasks that cannot be read.
@@ -188,7 +188,7 @@ pub(crate) fn lost(refusal: Refusal, yard: &Yard, output: &mut Output) -> Result
 pub(crate) fn tell_refused(refused: &[RefusedTask], output: &mut Output) -> Result<(), Problem> {
     for (id, refusal) in refused {
         let why = refusal.of_claim().map_or_else(|| refusal.to_string(), ToString::to_string);
-        output.warn(&format!("#{id} is left as it is: {why}"))?;
+        output.warn(&format!("#{id} was not changed: {why}"))?;
     }
     Ok(())
 }
@@ -229,8 +229,8 @@ pub(crate) fn tell_of_clearing(gone: Option<&Gone>, output: &mut Output) -> Resu
 pub(crate) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
     let said = match departed.tasks.len() {
         0 => format!("{agent} had no open task"),
-        1 => format!("Released 1 task of {agent}, which anybody can take now"),
-        count => format!("Released {count} tasks of {agent}, which anybody can take now"),
+        1 => format!("Released 1 task of {agent}; anyone can take it now"),
+        count => format!("Released {count} tasks of {agent}; anyone can take them now"),
     };
     let listed = departed.tasks.iter().map(|task| {
         let line = Line::plain("  ").with(Tone::Id, &format!("#{}", task.id));
@@ -243,11 +243,11 @@ pub(crate) fn given_back(agent: &AgentName, departed: &Departed) -> Vec<Line> {
 pub(crate) fn taken_out(gone: &Pruned) -> String {
     let tasks = &gone.departed.tasks;
     let why = match gone.departure {
-        Departure::Shutdown => "it has ended as it was asked to",
-        Departure::Terminated => "it no longer lives",
+        Departure::Shutdown => "it shut down as requested",
+        Departure::Terminated => "its process has ended",
     };
-    let said = format!("took {} out of the team, since {why}", gone.name);
-    if tasks.is_empty() { said } else { format!("{said}; {} can be taken again", numbered(&ids_of(tasks))) }
+    let said = format!("removed {} from the team: {why}", gone.name);
+    if tasks.is_empty() { said } else { format!("{said}; {} can be claimed again", numbered(&ids_of(tasks))) }
 }
 
 fn ids_of(tasks: &[Task]) -> Vec<TaskId> {
@@ -315,9 +315,9 @@ fn standing_in_words(shown: &MemberShown, look: &Look) -> Option<String> {
     match shown.standing.as_ref()? {
         Standing::Lives => None,
         Standing::Lapses(end) => Some(format!("process {process} has ended, gone {}", look.until(end.wall))),
-        Standing::LivesUnseen(_) => Some(format!("process {process} cannot be seen from here")),
+        Standing::LivesUnseen(_) => Some(format!("process {process} is not visible from here")),
         Standing::Ended => Some(format!("process {process} has ended")),
-        Standing::Silent => Some(format!("process {process} cannot be seen from here and shows no life")),
+        Standing::Silent => Some(format!("process {process} is not visible from here and stays silent")),
     }
 }
 

@@ -141,7 +141,7 @@ impl Desk {
                 made => return made,
             }
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MOST} texts are left there")))
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MOST} unsaved texts are already there")))
     }
 
     /// Resumes the newest text of that name. Returns `None` if there is none or all are open in editors.
@@ -304,9 +304,9 @@ fn signal_of(status: ExitStatus) -> Option<i32> {
 fn ended(status: ExitStatus) -> String {
     match (signal_of(status), status.code()) {
         (Some(signal), _) => format!("was ended by signal {signal}"),
-        (None, Some(127)) => "was not found (set EDITOR to yours)".to_owned(),
+        (None, Some(127)) => "was not found (set EDITOR)".to_owned(),
         (None, Some(code)) => format!("ended with exit code {code}"),
-        (None, None) => "did not end well".to_owned(),
+        (None, None) => "failed".to_owned(),
     }
 }
 

@@ -28,8 +28,8 @@ pub(crate) fn data(environment: &Environment) -> Result<PathBuf, Problem> {
     match SECURED.get_or_init(|| secure_data_directory(&data).inspect(|()| know_machine_by(&data))) {
         Ok(()) => Ok(data),
         Err(why) => {
-            Err(Problem::new(ProblemKind::CouldNot, "not_private", format!("the data directory is not used: {why}"))
-                .hint(format!("set {TASKYARD_HOME} to a directory of your own")))
+            Err(Problem::new(ProblemKind::CouldNot, "not_private", format!("the data directory cannot be used: {why}"))
+                .hint(format!("set {TASKYARD_HOME} to a directory that you own")))
         }
     }
 }

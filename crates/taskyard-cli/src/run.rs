@@ -76,7 +76,7 @@ pub(crate) fn run() -> ExitCode {
             let tidying = household.as_ref().and_then(DailyTidying::begin);
             if let Some(doubt) = tidying.as_ref().and_then(DailyTidying::new_doubt) {
                 // If stderr is unavailable, `doctor` still reports it.
-                let _ = output.warn(&format!("old history is not tidied up: {doubt}; `taskyard gc` asks what to do"));
+                let _ = output.warn(&format!("old history is kept: {doubt}; `taskyard gc` asks what to do"));
             }
             let code = finish(exit, output, context.has_written());
             // Closing the lists may take the disk a while, so the answer has already been written.
@@ -307,7 +307,7 @@ pub(crate) fn in_words(error: &clap::Error, typed: &[OsString], environment: &En
     let is_own_guess = error.kind() == ErrorKind::UnknownArgument && tip.is_none() && is_far_fetched(error, &argument);
     match tip {
         Some(tip) => with_tip(&text, &tip),
-        None if is_own_guess => with_tip(&text, "`--help` behind a command shows its options"),
+        None if is_own_guess => with_tip(&text, "`taskyard COMMAND --help` shows the options of a command"),
         None => text,
     }
 }
@@ -383,7 +383,7 @@ fn known_formats(typed: &[String]) -> String {
     let seen = path.and_then(|path| Some((path, guess(std::path::Path::new(path))?)));
     match seen {
         Some((path, format)) => format!("this looks like {format}: `taskyard import {path} --from {format}`"),
-        None => format!("say what it is with `--from`: {}", names.join(", ")),
+        None => format!("give its format with `--from`: {}", names.join(", ")),
     }
 }
 
@@ -418,7 +418,7 @@ fn meant_task(typed: &[String], context: &Context) -> Option<String> {
         [one] => Some(format!("did you mean {}? `taskyard {command} {}`", named(one), one.id)),
         several => {
             let offered: Vec<String> = several.iter().take(OFFERED).map(|task| named(task)).collect();
-            Some(format!("tasks are named by number: {}", offered.join(", ")))
+            Some(format!("give tasks by number: {}", offered.join(", ")))
         }
     }
 }

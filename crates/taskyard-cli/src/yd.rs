@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let mut command = Command::new(&program);
     command.args(env::args_os().skip(1));
     let error = become_it(&mut command);
-    #[allow(clippy::print_stderr, reason = "there is nothing else to print with")]
+    #[allow(clippy::print_stderr, reason = "the only output is stderr")]
     {
         eprintln!(
             "error: cannot start `{}`: {error}\nhint: `yd` and `taskyard` are installed together",

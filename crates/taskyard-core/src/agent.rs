@@ -11,7 +11,7 @@ pub struct AgentName(String);
 #[non_exhaustive]
 pub enum BadAgentName {
     /// The text is blank.
-    #[error("an agent needs a name; this one is blank")]
+    #[error("an agent name cannot be blank")]
     Blank,
 }
 

@@ -298,7 +298,7 @@ pub struct JobId(String);
 
 /// Text that is not a valid job id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no job id; one is a letter and six or more letters and digits, as `b3f7a2c`", .text.escape_debug())]
+#[error("invalid job id `{}`: expected a letter and at least six letters and digits, such as `b3f7a2c`", .text.escape_debug())]
 pub struct BadJobId {
     /// The rejected text.
     pub(crate) text: String,
@@ -368,7 +368,7 @@ pub enum JobKind {
 
 /// An unknown job kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no kind of job; use local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
+#[error("invalid job kind `{}`: expected local_bash, local_agent, remote_agent or in_process_teammate", .word.escape_debug())]
 pub struct UnknownJobKind {
     /// The rejected text.
     pub(crate) word: String,

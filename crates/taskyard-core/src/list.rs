@@ -167,7 +167,7 @@ impl fmt::Display for ClientVersion {
 
 /// A client version whose behaviour was not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("client version `{version}` is not recorded; use 2.1.34 or 2.1.325")]
+#[error("unknown client version `{version}`: expected 2.1.34 or 2.1.325")]
 pub struct UnknownClientVersion {
     /// The rejected version.
     pub(crate) version: String,

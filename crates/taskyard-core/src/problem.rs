@@ -139,7 +139,7 @@ const BROKEN_PIPE: &str = "broken_pipe";
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(ProblemKind::CouldNot, BROKEN_PIPE, "the reader of the output went away");
+            return Self::new(ProblemKind::CouldNot, BROKEN_PIPE, "the reader closed the output");
         }
         Self::new(ProblemKind::CouldNot, "output", format!("cannot write the output: {error}"))
     }
@@ -150,97 +150,120 @@ impl From<Refusal> for Problem {
         let message = refusal.to_string();
         match refusal {
             Refusal::NoSuchTask { task } => Self::new(ProblemKind::NotFound, "task_not_found", message)
-                .hint("`taskyard list --all` shows every task; `taskyard restore` what was removed")
+                .hint("`taskyard list --all` shows every task, `taskyard restore` those that were removed")
                 .detail("task", task.as_str()),
             Refusal::Unreadable { task, path, .. } => Self::new(ProblemKind::Refused, "unreadable", message)
-                .hint(format!("`{}` is left alone; `taskyard doctor` shows what is wrong with it", path.display()))
+                .hint(format!("`{}` was not changed; `taskyard doctor` shows what is wrong with it", path.display()))
                 .detail("task", task.as_str())
                 .detail("path", path.display().to_string()),
             Refusal::EdgeToItself { task } => {
                 Self::new(ProblemKind::Refused, "self_edge", message).detail("task", task.as_str())
             }
-            Refusal::Cycle { path } => Self::new(ProblemKind::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
-                .hint("take one of these edges away first, with `taskyard undepend`")
-                .detail("path", ids(&path)),
+            Refusal::Cycle { path } => {
+                Self::new(ProblemKind::Refused, "cycle", shortened_cycle(&path).unwrap_or(message))
+                    .hint("remove one of these dependencies first with `taskyard undepend`")
+                    .detail("path", ids(&path))
+            }
             Refusal::PartOfItself { task } => {
                 Self::new(ProblemKind::Refused, "self_parent", message).detail("task", task.as_str())
             }
             Refusal::TaskExists { .. } => Self::new(ProblemKind::Refused, "task_exists", message),
-            Refusal::NoSuchBlocker { task } | Refusal::NoSuchParent { task } => Self::new(ProblemKind::NotFound, "task_not_found", message)
-                .hint("`taskyard list --all` shows every task")
-                .detail("task", task.as_str()),
+            Refusal::NoSuchBlocker { task } | Refusal::NoSuchParent { task } => {
+                Self::new(ProblemKind::NotFound, "task_not_found", message)
+                    .hint("`taskyard list --all` shows every task")
+                    .detail("task", task.as_str())
+            }
             Refusal::Blocked { task, by, through } => {
                 let problem = Self::new(ProblemKind::Refused, "blocked", message).detail("task", task.as_str());
                 blocked(problem, &by, through.as_ref())
             }
             Refusal::OpenParts { task, parts } => Self::new(ProblemKind::Refused, "open_parts", message)
-                .hint(format!("finish {} first; people can overrule with --force, or `cancel --with-parts`", numbered(&parts)))
+                .hint(format!(
+                    "finish {} first; a person can override this with --force, or use `cancel \
+                    --with-parts`",
+                    numbered(&parts)
+                ))
                 .detail("task", task.as_str())
                 .detail("parts", ids(&parts)),
             Refusal::NotMerged { task, branch } => Self::new(ProblemKind::Refused, "not_merged", message)
-                .hint(format!("`taskyard worktrees merge {task} --done` merges it now; people can overrule with --force"))
+                .hint(format!(
+                    "`taskyard worktrees merge {task} --done` merges it now; a person can override this with --force"
+                ))
                 .detail("task", task.as_str())
                 .detail("branch", branch),
             Refusal::Leased { task, holder, since, until } => Self::new(ProblemKind::Refused, "leased", message)
-                .hint("take another with `taskyard claim --next`; people can overrule with --force")
+                .hint("take another task with `taskyard claim --next`; a person can override this with --force")
                 .detail("task", task.as_str())
                 .detail("holder", holder.as_str())
                 .detail("since", since.map(|since| since.to_string()))
                 .detail("expiresAt", until.map(|until| until.to_string())),
             Refusal::StaleToken { task, token, holder, .. } => Self::new(ProblemKind::Refused, "stale_token", message)
-                .hint("stop working on it, or take it anew with `taskyard claim`")
+                .hint("stop working on it, or claim it again with `taskyard claim`")
                 .detail("task", task.as_str())
                 .detail("token", token.0)
                 .detail("holder", holder),
-            Refusal::OwnedByAnother { task, owner, since } => Self::new(ProblemKind::Refused, "already_claimed", message)
-                .hint("take another with `taskyard claim --next`; people can take it over with --force")
-                .detail("task", task.as_str())
-                .detail("owner", owner)
-                .detail("since", since.map(|since| since.to_string())),
+            Refusal::OwnedByAnother { task, owner, since } => {
+                Self::new(ProblemKind::Refused, "already_claimed", message)
+                    .hint("take another task with `taskyard claim --next`; a person can take it over with --force")
+                    .detail("task", task.as_str())
+                    .detail("owner", owner)
+                    .detail("since", since.map(|since| since.to_string()))
+            }
             Refusal::NotAsExpected { task, current } => Self::new(ProblemKind::Refused, "not_as_expected", message)
-                .hint("look at what it is now, and send the change again with its ETag")
+                .hint("read the task again, and send the change with its new ETag")
                 .detail("task", task.as_str())
                 .detail("current", serde_json::to_value(Shape(&current)).unwrap_or_default()),
             Refusal::AlreadyCompleted { task } => Self::new(ProblemKind::Refused, "already_resolved", message)
-                .hint(format!("open it again with `taskyard reopen {task}`"))
+                .hint(format!("reopen it with `taskyard reopen {task}`"))
                 .detail("task", task.as_str()),
-            Refusal::ChangedSince { revision, task, later, range_end } => Self::new(ProblemKind::Refused, "changed_since", message)
-                .hint(match range_end {
-                    Some(last) => {
-                        format!("undo the later revisions with it: `taskyard undo r{revision}..r{last}`")
-                    }
-                    None => format!("see `taskyard history {task}`"),
-                })
-                .detail("revision", revision.0)
-                .detail("task", task.as_str())
-                .detail("changedIn", later.first().map(|signed| signed.revision.0))
-                .detail("later", later.iter().map(signed).collect::<Vec<_>>())
-                .detail("rangeEnd", range_end.map(|revision| revision.0)),
+            Refusal::ChangedSince { revision, task, later, range_end } => {
+                Self::new(ProblemKind::Refused, "changed_since", message)
+                    .hint(match range_end {
+                        Some(last) => {
+                            format!("undo the later revisions too: `taskyard undo r{revision}..r{last}`")
+                        }
+                        None => format!("see `taskyard history {task}`"),
+                    })
+                    .detail("revision", revision.0)
+                    .detail("task", task.as_str())
+                    .detail("changedIn", later.first().map(|signed| signed.revision.0))
+                    .detail("later", later.iter().map(signed).collect::<Vec<_>>())
+                    .detail("rangeEnd", range_end.map(|revision| revision.0))
+            }
             Refusal::AlreadyUndone { revision, by } => Self::new(ProblemKind::Refused, "already_undone", message)
-                .hint(format!("make the change again with `taskyard undo r{}`", by.revision))
+                .hint(format!("redo the change with `taskyard undo r{}`", by.revision))
                 .detail("revision", revision.0)
                 .detail("by", signed(&by)),
             Refusal::NoSuchRevision { revision } => Self::new(ProblemKind::NotFound, "revision_not_found", message)
                 .hint("`taskyard history` shows every revision")
                 .detail("revision", revision.0),
-            Refusal::RevisionThinned { revision, kept_since } => Self::new(ProblemKind::Refused, "revision_thinned", message)
-                .hint("`taskyard history` shows what is left of it; `journal.keep` in taskyard.toml says how long everything is kept")
-                .detail("revision", revision.0)
-                .detail("keptSince", kept_since.0),
+            Refusal::RevisionThinned { revision, kept_since } => Self::new(
+                ProblemKind::Refused,
+                "revision_thinned",
+                message,
+            )
+            .hint(
+                "`taskyard history` shows what is left of it; `journal.keep` in taskyard.toml sets how long the full \
+                    history is kept",
+            )
+            .detail("revision", revision.0)
+            .detail("keptSince", kept_since.0),
             Refusal::ListRenamed { revision } => Self::new(ProblemKind::Refused, "list_renamed", message)
-                .hint("rename it back with `taskyard lists rename`; older changes are taken back by their numbers, which `taskyard history` shows")
+                .hint(
+                    "rename it back with `taskyard lists rename`; to undo an older change, give its revision from \
+                    `taskyard history`",
+                )
                 .detail("revision", revision.0),
-            Refusal::NothingToUndo => {
-                Self::new(ProblemKind::Refused, "nothing_to_undo", message).hint("`taskyard history` shows what happened here")
-            }
+            Refusal::NothingToUndo => Self::new(ProblemKind::Refused, "nothing_to_undo", message)
+                .hint("`taskyard history` shows what happened here"),
             Refusal::NothingOwnToUndo { newest, .. } => Self::new(ProblemKind::Refused, "nothing_to_undo", message)
-                .hint(format!("the newest revision is {newest}; `taskyard undo --anyone` takes it back"))
+                .hint(format!("the newest revision is {newest}; `taskyard undo --anyone` undoes it"))
                 .detail("newest", signed(&newest)),
             Refusal::NotRemoved { task } => Self::new(ProblemKind::Refused, "not_removed", message)
-                .hint(format!("see it with `taskyard show {task}`, and what was there before with `taskyard history {task}`"))
+                .hint(format!("`taskyard show {task}` shows it, `taskyard history {task}` its earlier states"))
                 .detail("task", task.as_str()),
             Refusal::NotMissing { task, .. } => Self::new(ProblemKind::Refused, "not_missing", message)
-                .hint(format!("bring it back all the same with `taskyard restore {task} --deleted`"))
+                .hint(format!("restore it anyway with `taskyard restore {task} --deleted`"))
                 .detail("task", task.as_str()),
             Refusal::MergeIntoItself => Self::new(ProblemKind::Refused, "merge_into_itself", message),
             Refusal::NoSuchList { list } => Self::new(ProblemKind::NotFound, "list_not_found", message)
@@ -251,33 +274,37 @@ impl From<Refusal> for Problem {
                 .detail("agent", agent)
                 .detail("lead", lead),
             Refusal::AgentBusy { task, with } => Self::new(ProblemKind::Refused, "agent_busy", message)
-                .hint("finish that first with `taskyard done`, or give it back with `taskyard release`")
+                .hint("finish that first with `taskyard done`, or release it with `taskyard release`")
                 .detail("task", task.as_str())
                 .detail("busyWith", ids(&with)),
             Refusal::HookBlocked { event, task, feedback } => Self::new(ProblemKind::Refused, "hook_blocked", message)
                 .hint(match event {
-                    HookEvent::TaskCreated => "mend what the hook complains of, and create the task again",
-                    _ => "nothing was changed: mend what the hook complains of, and try again",
+                    HookEvent::TaskCreated => "fix what the hook complains about, and create the task again",
+                    _ => "nothing was changed; fix what the hook complains about, and try again",
                 })
                 .said(feedback.split_once('\n').map_or(feedback.as_str(), |(_, said)| said))
                 .detail("event", event.as_str())
                 .detail("task", task.as_str())
                 .detail("feedback", feedback),
-            Refusal::CheckFailed { task, check, output, .. } => Self::new(ProblemKind::Refused, "check_failed", message)
-                .hint("nothing was changed: mend what the check complains of, and try again")
-                .said(output.as_str())
-                .detail("task", task.as_str())
-                .detail("check", check)
-                .detail("output", output),
+            Refusal::CheckFailed { task, check, output, .. } => {
+                Self::new(ProblemKind::Refused, "check_failed", message)
+                    .hint("nothing was changed; fix what the check complains about, and try again")
+                    .said(output.as_str())
+                    .detail("task", task.as_str())
+                    .detail("check", check)
+                    .detail("output", output)
+            }
             Refusal::NoSuchCheck { task, check } => Self::new(ProblemKind::Refused, "check_unknown", message)
-                .hint("give its command under [checks] in taskyard.toml")
+                .hint("define its command under [checks] in taskyard.toml")
                 .detail("task", task.as_str())
                 .detail("check", check),
-            Refusal::UntrustedCheck { task, check, directory } => Self::new(ProblemKind::Refused, "check_unknown", message)
-                .hint("look at its taskyard.toml, then run `taskyard trust` there")
-                .detail("task", task.as_str())
-                .detail("check", check)
-                .detail("directory", directory.display().to_string()),
+            Refusal::UntrustedCheck { task, check, directory } => {
+                Self::new(ProblemKind::Refused, "check_unknown", message)
+                    .hint("review its taskyard.toml, then run `taskyard trust` there")
+                    .detail("task", task.as_str())
+                    .detail("check", check)
+                    .detail("directory", directory.display().to_string())
+            }
             Refusal::Claim(lost) => lost_claim(message, &lost),
             Refusal::Team(refusal) => refusal.into(),
         }
@@ -290,21 +317,21 @@ impl From<TeamRefusal> for Problem {
         match refusal {
             TeamRefusal::NoSuchTeam { team, teams } => Self::new(ProblemKind::NotFound, "team_not_found", message)
                 .hint(match teams.is_empty() {
-                    true => format!("make it with `taskyard team create {team}`"),
-                    false => format!("there is {}", teams.join(", ")),
+                    true => format!("create it with `taskyard team create {team}`"),
+                    false => format!("the teams are {}", teams.join(", ")),
                 })
                 .detail("team", team)
                 .detail("teams", json!(teams)),
             TeamRefusal::NotInATeam { agent } => Self::new(ProblemKind::NotFound, "not_in_a_team", message)
-                .hint("join one with `taskyard team join NAME`, or say with --as who you are")
+                .hint("join one with `taskyard team join NAME`, or give your name with --as")
                 .detail("agent", agent),
             TeamRefusal::SeveralTeams { agent, teams } => Self::usage("several_teams", message)
-                .hint("name the one you mean with --team")
+                .hint("choose one with --team")
                 .detail("agent", agent)
                 .detail("teams", json!(teams)),
             TeamRefusal::Unreachable(Unreachable::NoSuchMember { name, reachable, .. }) => {
                 Self::new(ProblemKind::NotFound, "agent_not_found", message)
-                    .hint(format!("nothing was sent; there is {}", reachable.join(", ")))
+                    .hint(format!("members are {}; nothing was sent", reachable.join(", ")))
                     .detail("agent", name)
                     .detail("reachable", json!(reachable))
             }
@@ -320,7 +347,9 @@ impl From<TeamRefusal> for Problem {
                 .hint(format!("end it first with `taskyard team delete {team}`"))
                 .detail("team", team),
             TeamRefusal::MembersLeft { team, members } => Self::new(ProblemKind::Refused, "members_left", message)
-                .hint("ask each to end with `taskyard send --to NAME --request shutdown`, or overrule with --force")
+                .hint(
+                    "ask each to shut down with `taskyard send --to NAME --request shutdown`, or override with --force",
+                )
                 .detail("team", team)
                 .detail("members", json!(members)),
             TeamRefusal::BadMemberName(BadMemberName::Unfit { name, .. }) => {
@@ -328,7 +357,7 @@ impl From<TeamRefusal> for Problem {
             }
             TeamRefusal::BadMemberName(BadMemberName::SharesInbox { name, with }) => {
                 Self::new(ProblemKind::Refused, "name_in_use", message)
-                    .hint("join with --as under a name that differs in more than case and punctuation")
+                    .hint("join with a --as name that differs in more than case and punctuation")
                     .detail("agent", name)
                     .detail("with", with)
             }
@@ -380,7 +409,7 @@ fn shortened_cycle(path: &[TaskId]) -> Option<String> {
     (path.len() > 12).then(|| {
         let between = path.len() - 4;
         format!(
-            "that would close a circle of {} tasks: #{first} waits for #{second}, {between} more, #{before} waits for #{last}",
+            "that would create a dependency cycle of {} tasks: #{first} → #{second} → {between} more → #{before} → #{last}",
             path.len() - 1
         )
     })
@@ -394,7 +423,7 @@ fn lost_claim(message: String, LostClaim { id, reason, since, .. }: &LostClaim) 
     };
     let problem = Problem::new(kind, reason.as_str(), message);
     let problem = id.iter().fold(problem, |problem, id| problem.detail("task", id.as_str()));
-    let another = "take another with `taskyard claim --next`";
+    let another = "take another task with `taskyard claim --next`";
     match reason {
         ClaimRefusal::TaskNotFound => problem.hint("`taskyard list --all` shows every task"),
         ClaimRefusal::AlreadyClaimed { by, .. } => {
@@ -408,10 +437,10 @@ fn lost_claim(message: String, LostClaim { id, reason, since, .. }: &LostClaim) 
             problem.hint(another).detail("busyWith", ids(std::slice::from_ref(task)))
         }
         ClaimRefusal::PlanNotApproved { lead } => problem.hint(plan_hint(lead)).detail("lead", lead.as_str()),
-        ClaimRefusal::NotAllowed { .. } => problem.hint("say what you are with --role, or take another with --next"),
-        ClaimRefusal::NothingReady { .. } => problem.hint(
-            "see what holds things up with `taskyard list --blocked`, or sleep until there is something with --wait",
-        ),
+        ClaimRefusal::NotAllowed { .. } => problem.hint("give your role with --role, or take another task with --next"),
+        ClaimRefusal::NothingReady { .. } => {
+            problem.hint("see the blocked tasks with `taskyard list --blocked`, or wait for a ready task with --wait")
+        }
     }
 }
 
@@ -425,12 +454,12 @@ fn blocked(problem: Problem, by: &[TaskId], through: Option<&TaskId>) -> Problem
 fn busy(problem: Problem, with: &[TaskId]) -> Problem {
     let first = with.first().map_or("ID", TaskId::as_str);
     problem
-        .hint(format!("finish with `taskyard done {first}`, or give it back with `taskyard release {first}`"))
+        .hint(format!("finish with `taskyard done {first}`, or release it with `taskyard release {first}`"))
         .detail("busyWith", ids(with))
 }
 
 fn plan_hint(lead: &str) -> String {
-    format!("show it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox")
+    format!("send it with `taskyard send --to {lead} --request plan PLAN`, and wait for the answer in your inbox")
 }
 
 fn signed(SignedRevision { revision, actor }: &SignedRevision) -> Value {

@@ -143,7 +143,7 @@ impl fmt::Display for Priority {
 
 /// A word that is not a valid priority.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no priority; use low, medium or high")]
+#[error("invalid priority `{word}`: expected low, medium or high")]
 pub struct UnknownPriority {
     /// The rejected word.
     pub(crate) word: String,
@@ -190,7 +190,7 @@ pub enum BadTaskId {
     #[error("a task id cannot be empty")]
     Empty,
     /// It contains a character that task file names cannot have.
-    #[error("`{}` is no task id: it may hold letters, digits, `_` and `-` only", .text.escape_debug())]
+    #[error("invalid task id `{}`: only letters, digits, `_` and `-` are allowed", .text.escape_debug())]
     Character {
         /// The rejected text.
         text: String,
@@ -346,7 +346,7 @@ impl fmt::Display for Status {
 
 /// A word that is not a valid status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no status; use pending, in_progress or completed")]
+#[error("invalid status `{word}`: expected pending, in_progress or completed")]
 pub struct UnknownStatus {
     /// The rejected word.
     pub(crate) word: String,

@@ -93,7 +93,7 @@ impl Stopping {
             Self::WasOver(job) => {
                 let message = format!("job {} is not running (status: {})", job.id, job.state());
                 Err(Problem::new(ProblemKind::Refused, "job_not_running", message)
-                    .hint(format!("see what it wrote with `taskyard job output {}`", job.id))
+                    .hint(format!("see its output with `taskyard job output {}`", job.id))
                     .detail("job", job.id.as_str())
                     .detail("status", job.state().as_str()))
             }

@@ -108,7 +108,7 @@ impl Jobs {
         take_notice_of_ends(Some(child));
         match word.trim_end() {
             READY => Ok(()),
-            "" => Err(failed("it ended without a word".to_owned())),
+            "" => Err(failed("it ended without a message".to_owned())),
             why => Err(failed(why.to_owned())),
         }
     }

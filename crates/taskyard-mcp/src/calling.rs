@@ -258,7 +258,7 @@ fn tell_of_journals(answer: &mut Answer, served: &ServedList) {
         }
         tracing::warn!(%list, %damage, "the journal is damaged");
         let text = format!(
-            "the journal of list {list} is damaged: {damage}; a person can mend it with `taskyard doctor --fix`"
+            "the journal of list {list} is damaged: {damage}; a person can repair it with `taskyard doctor --fix`"
         );
         tell(&text, answer, served);
         told.push(list);
@@ -289,7 +289,7 @@ async fn wait_for(
         tokio::select! {
             made = &mut work => return made.unwrap_or_else(|error| {
                 tracing::error!(%error, "a call panicked");
-                let text = "Error: taskyard failed at this call, which is a fault of its own. Other calls still work.";
+                let text = "Error: taskyard failed at this call because of a bug. Other calls still work.";
                 Made { answer: Answer::error(text), may_have_notices: true }
             }),
             () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),

@@ -40,13 +40,16 @@ use crate::{calling, resources_and_prompts};
 /// The maximum number of resource subscriptions per connection.
 const SUBSCRIPTIONS: usize = 10_000;
 
-const ABOUT_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. For work \
-of several steps, see what is there (TaskList), add what is missing (TaskCreate), take a task (TaskClaim), and mark it completed \
+const ABOUT_TASKS: &str = "A task list shared by every agent and person working on this project; it outlives sessions. For \
+    work of several steps, see what exists (TaskList), add what is missing (TaskCreate), take a task (TaskClaim), and mark \
+    it completed \
 as soon as it is done (TaskUpdate).";
-const ABOUT_CLIENTS_TASKS: &str = "A task list shared by every agent and person at work on this project; it outlives sessions. \
-For work of several steps, see what is there (TaskList), add what is missing (TaskCreate), and keep the state of what you do up to date \
+const ABOUT_CLIENTS_TASKS: &str = "A task list shared by every agent and person working on this project; it outlives \
+    sessions. For work of several steps, see what exists (TaskList), add what is missing (TaskCreate), and keep the state of \
+    what you do up to date \
 (TaskUpdate).";
-const ABOUT_CLAIMS: &str = "Your own task tools work on a list that every agent and person at work on this project shares; it outlives \
+const ABOUT_CLAIMS: &str = "Your own task tools work on a list that every agent and person working on this project shares; \
+    it outlives \
 sessions. Take a task of it before you work on it (TaskClaim): exactly one agent gets it. Give back what you cannot finish (TaskRelease).";
 const ABOUT_TODOS: &str = "Your own todo list for this session: TodoWrite replaces it as a whole.";
 
@@ -244,7 +247,7 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let missing = ErrorData::resource_not_found("there is no such resource", Some(json!({ "uri": uri })));
+        let missing = ErrorData::resource_not_found("unknown resource", Some(json!({ "uri": uri })));
         if !self.has_tasks() {
             return Err(missing);
         }
@@ -265,10 +268,7 @@ impl ServerHandler for Connection {
     ) -> Result<(), ErrorData> {
         self.know(&context);
         if !self.has_tasks() || !resources_and_prompts::is_ours(&request.uri) {
-            return Err(ErrorData::resource_not_found(
-                "there is no such resource",
-                Some(json!({ "uri": request.uri })),
-            ));
+            return Err(ErrorData::resource_not_found("unknown resource", Some(json!({ "uri": request.uri }))));
         }
         self.hub.follow().await?;
         let mut subscribed = self.subscriptions();
@@ -340,7 +340,7 @@ impl ServerHandler for Connection {
             false => Err(NoPrompt::Unknown),
         };
         let prompt = prompt.map_err(|why| match why {
-            NoPrompt::Unknown => ErrorData::invalid_params(format!("there is no prompt `{}`", request.name), None),
+            NoPrompt::Unknown => ErrorData::invalid_params(format!("unknown prompt `{}`", request.name), None),
             NoPrompt::WithoutGoal => ErrorData::invalid_params("this prompt needs the argument `goal`", None),
         })?;
         Ok(prompt.into())

@@ -100,7 +100,7 @@ async fn take_up(State(admissions): State<Admissions>, request: Request, next: N
         Ok(Err(_)) if length.is_none() => return too_large(LARGEST_REQUEST),
         // A client that disconnected does not receive this.
         Ok(Err(_)) => return told(StatusCode::BAD_REQUEST, Fault::unreadable("the request ends too early")),
-        Err(_) => return told(StatusCode::REQUEST_TIMEOUT, Fault::unreadable("the request took too long to come")),
+        Err(_) => return told(StatusCode::REQUEST_TIMEOUT, Fault::unreadable("the request took too long to arrive")),
     };
     match json_rpc::read(&bytes) {
         Ok(Some(ClientJsonRpcMessage::Request(asked))) => {
@@ -115,7 +115,7 @@ async fn take_up(State(admissions): State<Admissions>, request: Request, next: N
         }
         Ok(Some(_)) => {}
         Ok(None) if bytes.trim_ascii().is_empty() => {
-            return told(StatusCode::BAD_REQUEST, Fault::unreadable("there is no message"));
+            return told(StatusCode::BAD_REQUEST, Fault::unreadable("the body is empty"));
         }
         // A notification that has no meaning here.
         Ok(None) => return StatusCode::ACCEPTED.into_response(),
@@ -132,7 +132,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn too_large(largest: usize) -> Response {
-    let fault = Fault::unreadable(&format!("a request may have {largest} bytes"));
+    let fault = Fault::unreadable(&format!("the request is too large (the limit is {largest} bytes)"));
     ([(CONNECTION, "close")], told(StatusCode::PAYLOAD_TOO_LARGE, fault)).into_response()
 }
 

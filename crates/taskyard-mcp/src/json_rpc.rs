@@ -21,7 +21,7 @@ impl Fault {
 
     /// Returns the fault for a message that is too long; `id` is its id, if it has one.
     pub(crate) fn too_long(longest: usize, id: Option<Value>) -> Self {
-        let why = format!("a message may have {longest} bytes");
+        let why = format!("the message is too large (the limit is {longest} bytes)");
         match id {
             Some(id) => Self(error(ErrorCode::INVALID_REQUEST, &why, id)),
             None => Self::unreadable(&why),
@@ -61,9 +61,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Fault> 
     let value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
         Err(error) if std::str::from_utf8(bytes).is_err() => {
-            return Err(Fault::unreadable(&format!("this is no UTF-8: {error}")));
+            return Err(Fault::unreadable(&format!("the message is not UTF-8: {error}")));
         }
-        Err(error) => return Err(Fault::unreadable(&format!("this is no JSON that can be read: {error}"))),
+        Err(error) => return Err(Fault::unreadable(&format!("the message is not valid JSON: {error}"))),
     };
     match judge(&value) {
         Shape::Notification => Ok(message.ok()),
@@ -91,7 +91,7 @@ fn judge(value: &Value) -> Shape {
 /// Returns the fault for a message that is not a valid request. For a batch, it has an error for each request.
 fn not_a_request(value: &Value) -> Fault {
     let Some(batch) = value.as_array() else {
-        return Fault(error(ErrorCode::INVALID_REQUEST, "this is no request", id_of(value)));
+        return Fault(error(ErrorCode::INVALID_REQUEST, "not a valid request", id_of(value)));
     };
     let refuse = |id| error(ErrorCode::INVALID_REQUEST, "batches are not answered; send one message at a time", id);
     let is_request = |value: &&Value| !matches!(judge(value), Shape::Notification | Shape::Answer);

@@ -58,13 +58,13 @@ pub(crate) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Erro
         resources.push(
             Resource::new(GRAPH, "graph")
                 .with_title("Task graph")
-                .with_description("What waits for what, as a Mermaid diagram")
+                .with_description("The dependency graph, as a Mermaid diagram")
                 .with_mime_type("text/vnd.mermaid"),
         );
         resources.push(
             Resource::new(NOTIFICATIONS, "notifications")
                 .with_title("Notifications")
-                .with_description("Which of your background commands have ended")
+                .with_description("Your background commands that have ended")
                 .with_mime_type("text/plain"),
         );
     }
@@ -72,7 +72,7 @@ pub(crate) fn page(yard: &Yard, from: usize) -> Result<ListResourcesResult, Erro
         resources.push(
             Resource::new(INBOX, "inbox")
                 .with_title("Inbox")
-                .with_description("The messages your team wrote to you and you have not acknowledged")
+                .with_description("The unacknowledged messages from your team")
                 .with_mime_type("text/plain"),
         );
     }
@@ -92,7 +92,7 @@ fn resource(task: &Task) -> Resource {
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(format!("{TASK}{{id}}"), "task")
         .with_title("A task")
-        .with_description("One task in full: its text, what it waits for, what waits for it")
+        .with_description("One task in full: its text, its blockers and dependents")
         .with_mime_type("text/plain")
 }
 
@@ -155,7 +155,7 @@ const HOW_TO_GO_ON: &str = "Take up the next task of the shared task list and fi
 
 Call TaskClaim without taskId: it gives you the task you already have, or the best that is ready. Do what its text says and \
 nothing beyond it; put further work you find on the list with TaskCreate. When it is entirely done, call TaskUpdate with status \
-completed. If you cannot finish it, call TaskRelease with the reason. If nothing is ready, say what holds things up.";
+completed. If you cannot finish it, call TaskRelease with the reason. If nothing is ready, say what is blocking the tasks.";
 
 /// Why a prompt cannot be returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,9 +167,9 @@ pub(crate) enum NoPrompt {
 }
 
 pub(crate) fn all() -> Vec<Prompt> {
-    let goal = PromptArgument::new(GOAL).with_description("What is to be reached").with_required(true);
+    let goal = PromptArgument::new(GOAL).with_description("The goal").with_required(true);
     vec![
-        Prompt::new(PLAN, Some("Turn a goal into tasks, with what waits for what"), Some(vec![goal])),
+        Prompt::new(PLAN, Some("Turn a goal into tasks with dependencies"), Some(vec![goal])),
         Prompt::new(NEXT, Some("Take up the next task and finish it"), None),
     ]
 }

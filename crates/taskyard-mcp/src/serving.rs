@@ -176,7 +176,7 @@ impl fmt::Display for CallError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::TooMany => "too many calls are waiting",
-            Self::Panicked => "the call failed because of a bug; the log says where",
+            Self::Panicked => "the call failed because of a bug; see the log",
         })
     }
 }

@@ -401,14 +401,14 @@ impl Database {
         match is_standby {
             // It took over from a primary that accepted our changes, and may be promoted.
             true if self.has_written.load(Ordering::Relaxed) => {
-                Failure::new(FailureKind::NotNow, "the server is a standby and takes no changes")
+                Failure::new(FailureKind::NotNow, "the server is a standby and accepts no changes")
             }
             true => {
-                let said = "the server is a standby and takes no changes; name the primary in the address";
+                let said = "the server is a standby and accepts no changes; use the primary's address";
                 Failure::new(FailureKind::ReadOnly, said)
             }
             false => {
-                let said = "the server takes no changes, because `default_transaction_read_only` is on";
+                let said = "the server accepts no changes, because `default_transaction_read_only` is on";
                 Failure::new(FailureKind::ReadOnly, said)
             }
         }
@@ -623,7 +623,7 @@ impl Database {
             NotAsked::Store(error) => error,
             NotAsked::Newer(format) => StoreError::NewerJournal { path: PathBuf::from(&self.shown), format },
             NotAsked::NoYard | NotAsked::Older => {
-                let said = "its tables are gone, or those of an older release";
+                let said = "its tables are gone or belong to an older release";
                 Failure::new(FailureKind::Wrong, said).into_store_error(&self.shown, doing)
             }
         }

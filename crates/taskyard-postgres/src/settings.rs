@@ -103,7 +103,8 @@ impl Settings {
             own_password.or_else(|| said.get("password").filter(|_| of_service.is_none()).map(str::to_owned));
         check(&said)?;
         let user = said.get("user").or(surroundings.user.as_deref());
-        let user = user.ok_or_else(|| BadAddress::new("nobody says which user it is; name one before an `@`"))?;
+        let user =
+            user.ok_or_else(|| BadAddress::new("no user given; write postgres://USER@HOST/DATABASE or set PGUSER"))?;
         let database = said.get("dbname").unwrap_or(user).to_owned();
         let mut hosts = hosts(&said)?;
         let passfile = said.path("passfile").or_else(|| surroundings.at_home(".pgpass"));
@@ -147,11 +148,11 @@ impl Settings {
 fn check(said: &Said) -> Result<(), BadAddress> {
     let is_known = |name: &str| VARIABLES.iter().any(|(known, _)| *known == name) || OTHERS.contains(&name);
     if let Some((name, _)) = said.0.iter().find(|(name, _)| !is_known(name)) {
-        return Err(BadAddress::new(format!("its parameter `{}` is not known", name.escape_debug())));
+        return Err(BadAddress::new(format!("unknown parameter `{}`", name.escape_debug())));
     }
     if said.get("channel_binding") == Some("require") {
         return Err(BadAddress::new(
-            "channel binding is not supported; `sslmode=verify-full` proves who the server is",
+            "channel binding is not supported; use `sslmode=verify-full` to verify the server",
         ));
     }
     let kinds = ["any", "read-write", "primary", "prefer-standby"];
@@ -171,13 +172,13 @@ fn hosts(said: &Said) -> Result<Vec<Host>, BadAddress> {
         return Err(BadAddress::new(format!("it names {count} hosts and {} ports", ports.len())));
     }
     let mode = said.get("sslmode").map(|word| {
-        TlsMode::parse(word).ok_or_else(|| BadAddress::new(format!("`{}` is no sslmode", word.escape_debug())))
+        TlsMode::parse(word).ok_or_else(|| BadAddress::new(format!("invalid sslmode `{}`", word.escape_debug())))
     });
     let mode = mode.transpose()?;
     let host = |place: usize| {
         let address = addresses.get(place).filter(|address| !address.is_empty());
         let address =
-            address.map(|address| address.parse().map_err(|_| BadAddress::new("its `hostaddr` is no number")));
+            address.map(|address| address.parse().map_err(|_| BadAddress::new("its `hostaddr` is not an IP address")));
         let address: Option<IpAddr> = address.transpose()?;
         let name = names.get(place).copied().filter(|name| !name.is_empty());
         let name = match (name, address) {
@@ -258,7 +259,7 @@ fn host_and_port(host: &str) -> (&str, &str) {
 }
 
 fn decoded(text: &str) -> Result<String, BadAddress> {
-    String::from_utf8(percent_decoded(text)).map_err(|_| BadAddress::new("what is percent-encoded in it is no UTF-8"))
+    String::from_utf8(percent_decoded(text)).map_err(|_| BadAddress::new("its percent-encoded text is not UTF-8"))
 }
 
 /// A host that may run the server.

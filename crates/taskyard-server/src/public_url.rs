@@ -78,12 +78,12 @@ impl FromStr for PublicUrl {
         for part in base.split('/').skip(1) {
             let is_plain = |character: char| character.is_ascii_alphanumeric() || "-._~".contains(character);
             if part.is_empty() || part == "." || part == ".." || !part.chars().all(is_plain) {
-                return Err("its path has letters, digits and `-._~` alone, and no query".to_owned());
+                return Err("its path may contain only letters, digits and `-._~`, and no query".to_owned());
             }
         }
         let first = base.split('/').nth(1).unwrap_or_default();
         if OURS.contains(&first) {
-            return Err(format!("its path begins as paths of Taskyard do (`/{first}`); choose another"));
+            return Err(format!("its path begins like a path of Taskyard (`/{first}`); choose another"));
         }
         Ok(Self { is_encrypted, host: host.to_ascii_lowercase(), port, base: base.to_owned() })
     }

@@ -1,4 +1,4 @@
-//! The agents that can be set up, the options, the files that are edited, and why that may fail.
+//! The supported agents, the options, the edited files, and the errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub enum Agent {
     Junie,
 }
 
-/// For whom an agent is set up.
+/// The scope of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// For this user, everywhere.
@@ -60,19 +60,19 @@ pub enum Scope {
     Project,
 }
 
-/// What is wished for.
+/// The requested registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// The agent is to know our server.
+    /// Register our server with the agent.
     Register,
-    /// The agent is to know our server and to use its tools without asking.
+    /// Register our server, and allow its tools without asking.
     RegisterAndAllowTools,
-    /// The agent is to forget us.
+    /// Remove the registration.
     Remove,
 }
 
 impl Agent {
-    /// Every agent, in the order in which they are shown.
+    /// Every agent, in display order.
     pub const ALL: [Self; 18] = [
         Self::Claude,
         Self::Codex,
@@ -94,7 +94,7 @@ impl Agent {
         Self::Junie,
     ];
 
-    /// Returns the word that commands name the agent by.
+    /// Returns the agent's name on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -118,7 +118,7 @@ impl Agent {
         }
     }
 
-    /// Returns the name people know the agent by.
+    /// Returns the agent's display name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -142,7 +142,7 @@ impl Agent {
         }
     }
 
-    /// Returns how to do by hand what we do.
+    /// Returns how to register the server by hand.
     pub const fn by_hand(self) -> &'static str {
         match self {
             Self::Claude => "`claude mcp add taskyard -- taskyard mcp`",
@@ -166,32 +166,34 @@ impl Agent {
         }
     }
 
-    /// Returns what is still to be done so that people and other agents work on one list with the agent; none where nothing is missing.
+    /// Returns the remaining step that makes the agent share a list with people and other agents, or `None` if there is
+    /// none.
     pub const fn still_needed(self, scope: Scope) -> Option<&'static str> {
         match (self, scope) {
             // For all projects at once it cannot be set.
             (Self::Claude, Scope::User) => Some(
-                "Claude Code's own task tools keep a list for each session; in a project `taskyard setup claude --scope project` has \
-                 them use the project's list, with `env.CLAUDE_CODE_TASK_LIST_ID` in its `.claude/settings.json`",
+                "Claude Code's own task tools keep a list for each session; in a project `taskyard setup claude --scope \
+                 project` makes them use the project's list, with `env.CLAUDE_CODE_TASK_LIST_ID` in its \
+                 `.claude/settings.json`",
             ),
             (Self::Gemini, _) => {
                 Some("Gemini CLI starts no servers in a folder it does not trust: type `/permissions` there")
             }
             (Self::Qwen, Scope::Project) => {
-                Some("Qwen Code may ask whether it may start servers of a project: it does so when you start it there")
+                Some("Qwen Code may ask you to approve project servers when you start it there")
             }
             (Self::Codex, Scope::Project) => {
-                Some("Codex reads this in projects it trusts: it asks when you start it there")
+                Some("Codex reads this only in trusted projects: it asks when you start it there")
             }
             (Self::Copilot, Scope::Project) => {
-                Some("Copilot CLI reads this in folders it trusts: it asks when you start it there")
+                Some("Copilot CLI reads this only in trusted folders: it asks when you start it there")
             }
-            (Self::Amp, Scope::Project) => Some("Amp wants servers of a project approved: `amp mcp approve taskyard`"),
+            (Self::Amp, Scope::Project) => Some("Amp requires approval of project servers: `amp mcp approve taskyard`"),
             _ => None,
         }
     }
 
-    /// Returns the programs the agent is started by, any of which shows that it is installed.
+    /// Returns the names of the agent's programs; if any of them exists, the agent is installed.
     pub(super) const fn programs(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["claude"],
@@ -218,7 +220,7 @@ impl Agent {
 }
 
 impl Scope {
-    /// Returns the word for it.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -230,14 +232,14 @@ impl Scope {
 /// The name our server is registered under.
 pub(super) const NAME: &str = "taskyard";
 
-/// A file of an agent, and what of ours belongs in it.
+/// A file of an agent, and our entries in it.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) path: PathBuf,
     pub(super) ours: Ours,
 }
 
-/// What of ours belongs in a file.
+/// Our entries in a file.
 #[derive(Clone, Debug)]
 pub(super) enum Ours {
     /// Entries in a JSON file.
@@ -250,41 +252,41 @@ pub(super) enum Ours {
     Whole(&'static str),
 }
 
-/// Returns what starts our server, as nearly every agent writes it.
+/// Returns the server entry in the form that nearly every agent uses.
 pub(super) fn server() -> Value {
     json!({"command": NAME, "args": ["mcp"]})
 }
 
-/// Returns what starts our server with the tools for claims alone, for an agent whose own tools work on the same list.
+/// Returns the server entry that offers only the claim tools, for an agent whose own tools work on the same list.
 pub(super) fn stdio_server_for_claims() -> Value {
     json!({"type": "stdio", "command": NAME, "args": ["mcp", "--tools", "claims"]})
 }
 
-/// Returns what starts our server, for agents that want to be told how they speak with it.
+/// Returns the server entry for agents that require the transport to be stated.
 pub(super) fn stdio_server() -> Value {
     json!({"type": "stdio", "command": NAME, "args": ["mcp"]})
 }
 
-/// Where the configuration of agents is, and what is wished to be in it. The program that reads the environment fills it in.
+/// The locations of the agents' configuration, and what to put there. The program fills it in from the environment.
 #[derive(Clone, Debug, Default)]
 pub struct SetupOptions {
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// The client's directory, where it is not `~/.claude`.
+    /// The client's directory, if it is not `~/.claude`.
     pub claude_config: Option<PathBuf>,
-    /// The directory of Codex, where it is not `~/.codex`.
+    /// The directory of Codex, if it is not `~/.codex`.
     pub codex_home: Option<PathBuf>,
-    /// The directory of Copilot CLI, where it is not `~/.copilot`.
+    /// The directory of Copilot CLI, if it is not `~/.copilot`.
     pub copilot_home: Option<PathBuf>,
-    /// Where programs keep their configuration, where it is not `~/.config`.
+    /// The configuration directory of programs, if it is not `~/.config`.
     pub xdg_config: Option<PathBuf>,
     /// The root of the project.
     pub project: PathBuf,
-    /// The list that people work on in the project, where there is one for all of them.
+    /// The shared list of the project, if there is one.
     pub project_list: Option<String>,
-    /// Whether the client is to show our status line.
+    /// Whether to make the client show our status line.
     pub status_line: bool,
-    /// The directories in which programs are looked for.
+    /// The directories to search for programs.
     pub programs: Vec<PathBuf>,
 }
 
@@ -294,12 +296,13 @@ impl SetupOptions {
         self.home.as_deref().map(|home| home.join(below)).ok_or(SetupError::NoHome)
     }
 
-    /// Returns a path below the directory in which programs keep their configuration.
+    /// Returns a path below the configuration directory of programs.
     pub(super) fn in_config(&self, below: &str) -> Result<PathBuf, SetupError> {
         self.moved_or_in_home(self.xdg_config.as_deref(), ".config", below)
     }
 
-    /// Returns a path below a directory that may have been moved, else below its usual place in the home directory.
+    /// Returns a path below a directory that may have been moved, or else below its default place in the home
+    /// directory.
     pub(super) fn moved_or_in_home(
         &self,
         moved: Option<&Path>,
@@ -313,20 +316,20 @@ impl SetupOptions {
     }
 }
 
-/// Why an agent could not be set up. Nothing was written where planning failed.
+/// Why an agent could not be set up. If planning failed, nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The system refused.
+    /// A system call failed.
     #[error("{doing} `{}`: {source}", .path.display())]
     Io {
-        /// What we tried, as the beginning of a sentence.
+        /// The attempted operation, as the beginning of a sentence.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file cannot be edited. It is left as it is.
+    /// A file cannot be edited, and was not changed.
     #[error("`{}`, {unfit}", .path.display())]
     Unfit {
         /// The file.
@@ -334,22 +337,22 @@ pub enum SetupError {
         /// What is wrong with it.
         unfit: Unfit,
     },
-    /// Another program wrote a file between our planning and our writing.
-    #[error("`{}` was changed by another program at this moment", .path.display())]
+    /// Another program wrote a file between planning and writing.
+    #[error("`{}` was just changed by another program", .path.display())]
     ChangedMeanwhile {
         /// The file.
         path: PathBuf,
     },
-    /// What is needed to undo it cannot be kept or read.
+    /// The record needed to undo the registration cannot be written or read.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The agent keeps servers for a user only.
-    #[error("{} knows no servers of a project", .agent.name())]
+    /// The agent supports only user-level servers.
+    #[error("{} knows no project-level servers", .agent.name())]
     OnlyForUser {
         /// The agent.
         agent: Agent,
     },
-    /// The environment does not say where the home directory is.
+    /// The environment does not name the home directory.
     #[error("there is no home directory")]
     NoHome,
 }

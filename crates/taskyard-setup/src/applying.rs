@@ -1,4 +1,4 @@
-//! Writes what was planned, and says whether an agent is set up.
+//! Applies plans, and reports whether an agent is set up.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::config_edit::{Added, json_entries, toml_entries, yaml_entries};
 use crate::planning::{Change, Outcome, Plan};
 
 impl Plan {
-    /// Writes what was planned. What is needed to take it back is kept first, in our data directory.
+    /// Applies a plan. The record needed to undo it is first written to our data directory.
     pub fn apply(&self, data: &Path) -> Result<(), SetupError> {
         if !self.changes_anything() {
             return Ok(());
@@ -35,7 +35,7 @@ impl Change {
             (_, None) => {
                 fs::remove_file(&self.real).map_err(SetupError::io("cannot remove", &self.real))?;
                 let directories = self.record.iter().flat_map(|record| record.directories.iter().rev());
-                // One that is not empty any more, or gone, is no loss.
+                // Failing because it is no longer empty, or is gone, is harmless.
                 directories.for_each(|directory| drop(fs::remove_dir(directory)));
                 machine.forget_setup_record(&self.real)?;
             }
@@ -54,14 +54,14 @@ impl Change {
     }
 }
 
-/// Puts a text in the place of a file as a whole: a reader sees the old one or the new one. The mode stays.
+/// Replaces a file atomically: a reader sees the old text or the new one. The mode is kept.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     fs::create_dir_all(directory)?;
     let temporary = temporary(path);
     let written = write(&temporary, path, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // What could not be put in place must not lie about; the error is the news.
+        // Do not leave the temporary file behind; the first error is reported.
         let _ = fs::remove_file(&temporary);
     }
     written?;
@@ -72,7 +72,7 @@ fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true);
     let before = fs::metadata(path).ok();
-    // What was private must not be public for a moment.
+    // A private file must not become public, not even for a moment.
     #[cfg(unix)]
     if before.is_some() {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -87,7 +87,7 @@ fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Gives the file to whom it belonged; for a user other than root it is that user's already.
+/// Restores the owner of the file; a user other than root already owns it.
 #[cfg(unix)]
 fn keep_owner(file: &File, before: &fs::Metadata) {
     use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -102,14 +102,14 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.taskyard-{}", std::process::id()))
 }
 
-/// Whether an agent knows our server, in one scope.
+/// Whether our server is registered with an agent in one scope.
 #[derive(Debug)]
 pub enum Registration {
-    /// It does, as we would have it.
+    /// It is registered in our form.
     Registered,
-    /// It has a server of our name, registered in another way than ours.
+    /// A server of our name is registered in a different form.
     Otherwise,
-    /// It does not.
+    /// It is not registered.
     Missing,
     /// The agent has no such scope.
     NoSuchScope,
@@ -118,7 +118,7 @@ pub enum Registration {
 }
 
 impl Agent {
-    /// Returns what shows that the agent is installed: its program in one of the directories for programs, else a file or directory of its own in
+    /// Returns the path that shows that the agent is installed: its program, or else one of its files or directories in
     /// the user's home.
     pub fn found(self, options: &SetupOptions) -> Option<PathBuf> {
         let named = |directory: &PathBuf| {
@@ -130,14 +130,14 @@ impl Agent {
         program.or_else(|| {
             let path = self.targets(options, Scope::User, Wish::Register).ok()?.into_iter().next()?.path;
             match self {
-                // Its directory may be there for our lists alone; this file it writes at its first start.
+                // Its directory may exist only because of our lists; Claude Code writes this file at its first start.
                 Self::Claude => path.is_file().then_some(path),
                 _ => path.parent().filter(|directory| directory.is_dir()).map(Path::to_owned),
             }
         })
     }
 
-    /// Tells whether the agent knows our server.
+    /// Returns whether our server is registered with the agent.
     pub fn registration(self, scope: Scope, options: &SetupOptions) -> Registration {
         let first = self.targets(options, scope, Wish::Register).map(|targets| targets.into_iter().next());
         match first.and_then(|target| target.as_ref().map(standing_in).transpose()) {
@@ -150,7 +150,7 @@ impl Agent {
     }
 }
 
-/// Returns what adding our server to a file would do.
+/// Returns what adding our server would change in a file.
 fn standing_in(target: &Target) -> Result<Added, SetupError> {
     let text = read(&behind_links(&target.path)?)?.unwrap_or_default();
     let added = match &target.ours {

@@ -1,7 +1,7 @@
 //! Registering Taskyard with an agent, by editing the agent's own configuration, and undoing that.
 //!
-//! One file per agent, or for several of one form, says which files it reads and what of ours belongs in them; how text is edited is decided in
-//! [`config_edit`]. A change is planned first, so that it can be shown, and then applied.
+//! `targets` lists the files of each agent and our entries in them; [`config_edit`] edits their text. A change is planned
+//! first, so that it can be shown, and then applied.
 
 mod agent;
 mod applying;

@@ -1,4 +1,4 @@
-//! Plans the changes of an agent's files, and records what it takes to undo them. Nothing is written here.
+//! Plans the changes of an agent's files and the records that undo them. Writes nothing.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -14,10 +14,10 @@ use crate::config_edit::{
     Added, Additions, ChangedLine, Entry, Unfit, What, changed_lines, json_entries, toml_entries, yaml_entries,
 };
 
-/// Symbolic links in a row after which one gives up.
+/// The maximum number of symbolic links to follow.
 const LINKS: usize = 40;
 
-/// Returns what is to happen to the files of an agent. `data` is our data directory, which knows what was added before.
+/// Plans the changes of an agent's files. `data` is our data directory, which records earlier additions.
 pub fn plan(agent: Agent, scope: Scope, wish: Wish, options: &SetupOptions, data: &Path) -> Result<Plan, SetupError> {
     let machine = Machine::look(data)?;
     let mut changes = Vec::new();
@@ -36,7 +36,7 @@ pub fn plan(agent: Agent, scope: Scope, wish: Wish, options: &SetupOptions, data
     Ok(Plan { changes })
 }
 
-/// Returns the file that a path leads to; it need not exist.
+/// Returns the file that a path resolves to; it need not exist.
 pub(super) fn behind_links(path: &Path) -> Result<PathBuf, SetupError> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupError> {
             Err(error) => {
                 let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
                 let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-                let unfit = Unfit::Unreadable { line, why: "what stands there is no UTF-8 text".to_owned() };
+                let unfit = Unfit::Unreadable { line, why: "it is not UTF-8".to_owned() };
                 Err(SetupError::Unfit { path: path.to_owned(), unfit })
             }
         },
@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, SetupError> {
     }
 }
 
-/// Plans to put everything of ours into a file.
+/// Plans to add all our entries to a file.
 fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option<Record>) -> Result<Change, Unfit> {
     if let Ours::Whole(ours) = target.ours {
         return Ok(put_whole(target, real, ours, before, record));
@@ -129,8 +129,8 @@ fn put_in(target: &Target, real: PathBuf, before: Option<String>, record: Option
     Ok(change)
 }
 
-/// Plans to replace the one entry of a file that we added in an older form; none where it is not that, or where another program changed the
-/// file since.
+/// Plans to replace the one entry of a file that we added in an older form. Returns `None` if the entry is not in that
+/// form, or if another program has changed the file since.
 fn put_in_todays_form(
     target: &Target,
     real: &Path,
@@ -160,7 +160,7 @@ fn put_in_todays_form(
     Ok(Some(Change::new(&target.path, real.to_owned(), texts, lines, Some(record))))
 }
 
-/// Returns a text without what was added in these steps, what of the text that was, and whether every step was found as it was made.
+/// Returns a text without the parts added in these steps, those parts, and whether every step was found unchanged.
 fn without_steps(text: &str, steps: &[Step]) -> (String, Additions, bool) {
     let mut shorter = text.to_owned();
     let mut gone = Additions::default();
@@ -173,7 +173,7 @@ fn without_steps(text: &str, steps: &[Step]) -> (String, Additions, bool) {
     (shorter, gone, !steps.is_empty())
 }
 
-/// Plans to write a file that is ours as a whole. One that another program wrote is left alone.
+/// Plans to write a file that is entirely ours. A file that another program wrote is not changed.
 fn put_whole(target: &Target, real: PathBuf, ours: &str, before: Option<String>, record: Option<Record>) -> Change {
     let is_theirs = |text: &String| {
         text != ours && !record.iter().flat_map(|record| &record.steps).any(|step| step.additions_to(text).is_some())
@@ -191,7 +191,7 @@ fn put_whole(target: &Target, real: PathBuf, ours: &str, before: Option<String>,
     Change::new(&target.path, real, [before, Some(ours.to_owned())], lines, Some(record))
 }
 
-/// Returns the record to go on with: the old one, or a new one for a file that is made now.
+/// Returns the record to continue: the old one, or a new one for a new file.
 fn begun(is_new: bool, record: Option<Record>, real: &Path) -> Record {
     if !is_new {
         return record.unwrap_or_default();
@@ -202,7 +202,8 @@ fn begun(is_new: bool, record: Option<Record>, real: &Path) -> Record {
     Record { created: true, directories, ..Record::default() }
 }
 
-/// Plans to take everything of ours out of a file: to the byte as it was before, where nothing else changed since.
+/// Plans to remove all our entries from a file. If nothing else changed since, the file becomes what it was before,
+/// byte for byte.
 fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Option<Record>) -> Result<Change, Unfit> {
     let Some(current) = before.clone() else {
         return Ok(Change::new(&target.path, real, [None, None], Vec::new(), None));
@@ -261,7 +262,7 @@ fn taken_out(target: &Target, real: PathBuf, before: Option<String>, record: Opt
     Ok(change)
 }
 
-/// Returns how many of the names that lead to an entry stay when it goes; none where the entry is not ours.
+/// Returns how many elements of an entry's path stay when it is removed, or `None` if the entry is not ours.
 fn kept_names(record: Option<&Record>, entry: &Entry) -> Option<usize> {
     match record {
         Some(record) => made(record, entry).map(|made| made.existing),
@@ -272,7 +273,7 @@ fn kept_names(record: Option<&Record>, entry: &Entry) -> Option<usize> {
     }
 }
 
-/// Returns an entry with the value that it was given when it was made.
+/// Returns an entry with the value that it was created with.
 fn as_it_was_made(record: Option<&Record>, entry: &Entry) -> Entry {
     let value = record.and_then(|record| made(record, entry)?.value.clone());
     match (&entry.what, value) {
@@ -289,7 +290,7 @@ fn is_nothing(value: &serde_json::Value) -> bool {
     value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-/// Tells whether a text without meaning is without comments too.
+/// Returns whether a text without content has no comments either.
 fn is_bare(text: &str) -> bool {
     !text.contains('/')
 }
@@ -306,7 +307,7 @@ fn all_added(text: &str) -> Vec<ChangedLine> {
     changed_lines(text, &whole(text))
 }
 
-/// Returns the lines of the opposite change.
+/// Returns the lines of the reverse change.
 fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
     let swap = |line| match line {
         ChangedLine::Added(text) => ChangedLine::Removed(text),
@@ -316,47 +317,47 @@ fn swapped(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
     lines.into_iter().map(swap).collect()
 }
 
-/// What is to happen to the files of an agent, in order.
+/// The planned changes of an agent's files, in order.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Each file, those that stay as they are included.
+    /// Every file, including unchanged ones.
     pub changes: Vec<Change>,
 }
 
-/// What is to happen to one file.
+/// The planned change of one file.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The file, as the agent knows it.
     pub path: PathBuf,
-    /// What becomes of it.
+    /// The action.
     pub outcome: Outcome,
-    /// The lines that change, with some around them.
+    /// The changed lines, with context.
     pub lines: Vec<ChangedLine>,
-    /// The entries that were there already in another form, and are left so.
+    /// The entries that already exist in a different form and are not changed.
     pub otherwise: Vec<String>,
     /// The file itself, behind all symbolic links.
     pub(super) real: PathBuf,
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
-    /// What is kept to take it back; none where there is nothing to take back any more.
+    /// The record for undoing it; `None` if there is nothing left to undo.
     pub(super) record: Option<Record>,
 }
 
-/// What becomes of a file.
+/// The action planned for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is made.
+    /// It is created.
     Created,
     /// It is edited.
     Changed,
     /// It is removed.
     Removed,
-    /// It stays as it is.
+    /// It is unchanged.
     Unchanged,
 }
 
 impl Outcome {
-    /// Returns the word for it.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -368,14 +369,14 @@ impl Outcome {
 }
 
 impl Plan {
-    /// Tells whether any file is to change.
+    /// Returns whether any file will change.
     pub fn changes_anything(&self) -> bool {
         self.changes.iter().any(|change| change.outcome != Outcome::Unchanged)
     }
 }
 
 impl Change {
-    /// Returns the file with a text before and after; either may be missing.
+    /// Returns the planned change between two texts, either of which may be missing.
     pub(super) fn new(
         path: &Path,
         real: PathBuf,
@@ -396,27 +397,27 @@ impl Change {
 /// What was added to one file, step by step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Whether the file was not there before.
+    /// Whether the file is new.
     pub(super) created: bool,
-    /// The directories that were made for it, the outermost first.
+    /// The directories that were created for it, outermost first.
     pub(super) directories: Vec<String>,
-    /// The entries of ours, and how much of the way to each was there before.
+    /// Our entries, and how much of the path to each existed before.
     pub(super) made: Vec<Made>,
-    /// Each time something was added, the oldest first.
+    /// The additions, oldest first.
     pub(super) steps: Vec<Step>,
 }
 
-/// An entry we made.
+/// An entry that we added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Made {
     pub(super) name: String,
     pub(super) existing: usize,
-    /// The value of a setting that other programs use as well, which is ours as long as it has this value.
+    /// The value of a setting that other programs also use; it is ours while it has this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) value: Option<Value>,
 }
 
-/// What was added at one time, and how the text is recognised to which it belongs.
+/// The parts added at one time, and a checksum of the resulting text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Step {
     length: usize,
@@ -425,20 +426,20 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Describes what was added to a text; the text is the one with the additions.
+    /// Describes the parts added to a text, given the text with the additions.
     pub(super) fn new(longer: &str, additions: &Additions) -> Self {
         let ranges = additions.ranges().iter().map(|range| (range.start, range.end)).collect();
         Self { length: longer.len(), digest: digest(longer), ranges }
     }
 
-    /// Returns what of a text was added in this step; none where it is not the text that the step made.
+    /// Returns the parts of a text that were added in this step, or `None` if the step did not produce this text.
     pub(super) fn additions_to(&self, text: &str) -> Option<Additions> {
         let is_the_one = self.length == text.len() && self.digest == digest(text);
         is_the_one.then(|| Additions::new(self.ranges.iter().map(|(start, end)| *start..*end).collect()))
     }
 }
 
-/// The 64-bit FNV-1a hash: stable for ever, which the standard library's hashes do not promise.
+/// The 64-bit FNV-1a hash: stable across releases, which the standard library's hashes are not.
 fn digest(text: &str) -> String {
     let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, fold))

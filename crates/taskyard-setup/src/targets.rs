@@ -12,7 +12,7 @@ use crate::config_edit::toml_entries::TableEntry;
 use crate::config_edit::{Entry, json_entries};
 
 impl Agent {
-    /// Returns the files of the agent and what of ours belongs in them; the first is the one that names our server.
+    /// Returns the files of the agent and our entries in them; the first one contains our server.
     pub(super) fn targets(self, options: &SetupOptions, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
         match self {
             Self::Claude => claude_targets(options, scope, wish),
@@ -37,7 +37,7 @@ impl Agent {
     }
 }
 
-/// Where the extension of Roo Code keeps the servers of a user, below VS Code's directory of settings.
+/// The path of Roo Code's user-level servers below VS Code's settings directory.
 const ROO_OF_USER: &str = "Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json";
 
 pub(super) fn mcp_json_targets(agent: Agent, options: &SetupOptions, scope: Scope) -> Result<Vec<Target>, SetupError> {
@@ -77,7 +77,7 @@ fn of_project(agent: Agent) -> Result<&'static str, SetupError> {
     })
 }
 
-/// Returns the entry as the agent writes it itself.
+/// Returns the entry in the form that the agent itself writes.
 fn entry_of(agent: Agent) -> Value {
     match agent {
         Agent::Droid | Agent::Auggie => stdio_server(),
@@ -93,16 +93,16 @@ pub(super) fn amp_targets(options: &SetupOptions, scope: Scope) -> Result<Vec<Ta
     };
     let with_comments = directory.join("settings.jsonc");
     let path = if with_comments.exists() { with_comments } else { directory.join("settings.json") };
-    // One name with a dot in it, not a way of two names.
+    // One key with a dot in it, not a path of two keys.
     let entry = Entry::member(&["amp.mcpServers", NAME], server());
     Ok(vec![Target { path, ours: Ours::Json(vec![entry]) }])
 }
 
-/// What an agent should know of working here.
+/// What an agent should know about working here.
 pub const SKILL: &str = include_str!("skill.md");
 
-/// The hooks: the event, what answers it, and after how many seconds the client is to go on without an answer. A disk that hangs
-/// must not hold up a session; completing tasks may ask hooks and checks of the user's.
+/// The hooks: the event, its command, and the client's timeout in seconds. A hanging disk must not hold up a session;
+/// completing tasks may run the user's hooks and checks.
 const HOOKS: [(&str, &str, u32); 3] = [
     ("SessionStart", "taskyard hook SessionStart", 10),
     ("SessionEnd", "taskyard hook SessionEnd", 10),
@@ -118,10 +118,10 @@ const TASK_TOOLS_SETTING: [&str; 2] = ["env", "CLAUDE_CODE_ENABLE_TODO_TOOLS"];
 /// What prints the client's status line.
 const STATUS_LINE: &str = "taskyard statusline";
 
-/// Larger settings are none.
+/// The maximum size of a settings file; a larger one is ignored.
 const LARGEST: u64 = 16 << 20;
 
-/// Returns the user's settings where they have a status line that is not ours: one of a project would hide it.
+/// Returns the user's settings if they have a status line that is not ours, which a project's would hide.
 pub fn users_own_status_line(options: &SetupOptions) -> Option<PathBuf> {
     let path = options.moved_or_in_home(options.claude_config.as_deref(), ".claude", "settings.json").ok()?;
     let settings: Value = serde_json::from_slice(&taskyard::regular_file::read_following(&path, LARGEST).ok()?).ok()?;
@@ -132,7 +132,7 @@ pub fn users_own_status_line(options: &SetupOptions) -> Option<PathBuf> {
 pub(super) fn claude_targets(options: &SetupOptions, scope: Scope, wish: Wish) -> Result<Vec<Target>, SetupError> {
     let moved = options.claude_config.as_deref();
     let (servers, config) = match scope {
-        // The client keeps this file beside its directory, or in it where the directory was moved.
+        // The client keeps this file beside its directory, or in it if the directory was moved.
         Scope::User => {
             (options.moved_or_in_home(moved, "", ".claude.json")?, options.moved_or_in_home(moved, ".claude", "")?)
         }
@@ -143,14 +143,14 @@ pub(super) fn claude_targets(options: &SetupOptions, scope: Scope, wish: Wish) -
     if matches!(wish, Wish::RegisterAndAllowTools | Wish::Remove) {
         settings.push(Entry::word(&["permissions", "allow"], "mcp__taskyard"));
     }
-    // A list for one project must not be the list of all of them.
+    // The list of one project must not become the list of all projects.
     let shares_list = scope == Scope::Project && options.project_list.is_some();
     if shares_list || (scope == Scope::Project && wish == Wish::Remove) {
         settings.push(Entry::setting(&LIST_SETTING, options.project_list.clone().into()));
         // In such a project our server leaves these tools to the client.
         settings.push(Entry::setting(&TASK_TOOLS_SETTING, "1".into()));
     }
-    // One that is there stays, and is told of.
+    // An existing status line is kept and reported.
     if wish == Wish::Remove || options.status_line {
         settings.push(Entry::setting(&["statusLine"], json!({ "type": "command", "command": STATUS_LINE })));
     }
@@ -163,8 +163,8 @@ pub(super) fn claude_targets(options: &SetupOptions, scope: Scope, wish: Wish) -
     ])
 }
 
-/// The variables that choose a list, a store, an agent and where things lie. Codex hands a server none that is not named here, and
-/// a server without them works on another list than the commands the same agent runs.
+/// The variables that choose a list, a store, an agent and directories. Codex passes a server only the variables named
+/// here; without them, the server would work on a different list than the agent's own commands.
 const VARIABLES: [&str; 13] = [
     "TASKYARD_STORE",
     "TASKYARD_LIST",
@@ -253,9 +253,9 @@ fn existing(directory: &Path) -> PathBuf {
     if with_comments.exists() { with_comments } else { directory.join("opencode.json") }
 }
 
-/// Tells whether a file keeps its servers as version 2 has them. A server of version 1 may be called `servers`; it has a type.
+/// Returns whether a file has the format of version 2. In version 1 a server may be named `servers`; it has a type.
 fn keeps_servers_apart(path: &Path) -> bool {
-    // A file that cannot be read is refused where it is planned.
+    // Planning rejects a file that cannot be read.
     let Ok(Some(text)) = read(path) else { return false };
     let servers = json_entries::read(&text).ok().and_then(|config| config.get("mcp")?.get("servers").cloned());
     servers

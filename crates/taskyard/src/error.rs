@@ -21,7 +21,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Other writers changed what we read on every attempt.
-    #[error("task {task} was changed by other programs {attempts} times in a row while we tried to write it")]
+    #[error("task {task} was changed by other programs {attempts} times in a row while taskyard tried to write it")]
     TooManyConflicts {
         /// The task that changed in the last attempt.
         task: TaskId,

@@ -93,7 +93,7 @@ pub fn read_bytes(bytes: &[u8], name: &Path, format: ImportFormat) -> Result<Imp
 /// Reports lone surrogates in a file, which Rust strings cannot represent.
 fn tell_of_halves(imported: &mut Imported, name: impl Into<String>, bytes: &[u8], format: ImportFormat) {
     if format != ImportFormat::Markdown && has_lone_surrogates(bytes) {
-        imported.lose(name, "halves of characters; U+FFFD stands in their places");
+        imported.lose(name, "lone surrogates; U+FFFD is written in their place");
     }
 }
 
@@ -150,11 +150,11 @@ fn native_folder(
         tell_of_halves(&mut imported, name.as_str(), &bytes, ImportFormat::Native);
         match native::read(&id, &bytes) {
             Ok(_) if !seen.insert(id.clone()) => {
-                imported.lose(name, format!("there is another file of task {id}"));
+                imported.lose(name, format!("another file holds task {id}"));
             }
             Ok(task) => {
                 if let Some(stated) = &task.stated_id {
-                    imported.lose(name, format!("it says that its id is {stated}; the name of the file counts"));
+                    imported.lose(name, format!("it states the id {stated}; the file name is used"));
                 }
                 let task = Task { stated_id: None, ..task };
                 imported.tasks.push(if by_conventions { macf::read_task(&task) } else { task });

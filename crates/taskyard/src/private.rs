@@ -356,7 +356,7 @@ pub enum NotPrivate {
         path: PathBuf,
     },
     /// There is a link, a pipe or the like where one of our files should be.
-    #[error("`{}` is no regular file", .path.display())]
+    #[error("`{}` is not a regular file", .path.display())]
     NoFile {
         /// Its path.
         path: PathBuf,

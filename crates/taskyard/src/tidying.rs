@@ -217,7 +217,7 @@ impl Caretaker {
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 if let Some(tidying) = DailyTidying::begin(&household) {
                     if let Some(doubt) = tidying.new_doubt() {
-                        tracing::warn!("history is not tidied: {doubt}; `taskyard gc` asks what to do");
+                        tracing::warn!("old history is kept: {doubt}; `taskyard gc` asks what to do");
                     }
                     tidying.run(AT_MOST);
                 }

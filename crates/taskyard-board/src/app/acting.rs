@@ -139,29 +139,29 @@ impl App {
     fn why_not(&self, action: Action) -> String {
         let name = info(action).name;
         match (action, info(action).subject) {
-            (Action::Redo, _) => "there is no undo to take back".to_owned(),
-            (Action::Force, _) => "nothing was refused that could be forced".to_owned(),
-            (Action::NextNeed, _) => "nothing needs you".to_owned(),
+            (Action::Redo, _) => "there is nothing to redo".to_owned(),
+            (Action::Force, _) => "nothing to repeat: no refused action can be forced".to_owned(),
+            (Action::NextNeed, _) => "nothing needs attention".to_owned(),
             (Action::Restore, _) => "nothing is missing here".to_owned(),
             (Action::Send | Action::SendAnew, _) => {
-                format!("{} is in no team of this list; `:team join NAME` joins one", self.actor)
+                format!("{} is not in a team of this list; `:team join NAME` joins one", self.actor)
             }
             (Action::SelectNone, _) => "nothing is selected".to_owned(),
             (_, Subject::Task | Subject::Tasks) if self.targets().is_empty() => {
                 format!("{name}: there is no task under the cursor")
             }
             (Action::Start, _) if !self.in_state(self.targets(), Status::InProgress).is_empty() => {
-                "it is in progress already".to_owned()
+                "it is already in progress".to_owned()
             }
             (Action::Start | Action::Done | Action::Cancel | Action::Claim, _) => {
-                format!("it is closed; press {} to open it again", self.key(Action::Reopen).unwrap_or(":reopen"))
+                format!("it is closed; press {} to reopen it", self.key(Action::Reopen).unwrap_or(":reopen"))
             }
             (Action::Reopen, _) => "it is open".to_owned(),
-            (Action::Release, _) => "nobody has it".to_owned(),
+            (Action::Release, _) => "it has no owner".to_owned(),
             (Action::Unblock, _) => "it waits for nothing".to_owned(),
-            (Action::Fold, _) if self.view == View::Graph => "nothing waits for it alone".to_owned(),
+            (Action::Fold, _) if self.view == View::Graph => "nothing depends on it alone".to_owned(),
             (Action::Fold, _) => "it has no parts here".to_owned(),
-            (Action::ZoomIn | Action::ZoomOut, _) => "only the graph is zoomed".to_owned(),
+            (Action::ZoomIn | Action::ZoomOut, _) => "only the graph can be zoomed".to_owned(),
             (Action::StopJob, _) => "there is no running job under the cursor".to_owned(),
             (Action::Acknowledge, _) => "there is no unread message under the cursor".to_owned(),
             _ => format!("{name} cannot be done here"),

@@ -306,7 +306,7 @@ impl App {
             return;
         }
         if text.is_empty() {
-            self.show_message(MessageKind::Refused, "nothing was typed, so nothing was done", None);
+            self.show_message(MessageKind::Refused, "nothing was entered, so nothing was changed", None);
             return;
         }
         if let Purpose::Create { .. } = &purpose {
@@ -319,7 +319,7 @@ impl App {
             if let Some(why) = why {
                 // The user continues typing at the mistake.
                 self.mode = Mode::Typing(Prompt { purpose, line });
-                let hint = "words after -- are title".to_owned();
+                let hint = "words after -- belong to the title".to_owned();
                 self.show_message(MessageKind::Refused, why, Some(hint));
                 return;
             }

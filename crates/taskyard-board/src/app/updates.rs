@@ -312,16 +312,16 @@ impl App {
         let force = key(Action::Force);
         let first = refused.hint.as_deref().and_then(|hint| hint.split(';').next()).unwrap_or_default();
         match (refused.code, forcible) {
-            ("changed_since", Some(_)) => Some(format!("press {force} to undo the later changes with it")),
-            (_, Some(Operation::Undo(_))) => Some(format!("press {force} to undo the newest change, whoever made it")),
-            ("open_parts", Some(_)) => Some(format!("{first}, or press {force} to close it all the same")),
+            ("changed_since", Some(_)) => Some(format!("press {force} to undo the later changes too")),
+            (_, Some(Operation::Undo(_))) => Some(format!("press {force} to undo the newest change by anyone")),
+            ("open_parts", Some(_)) => Some(format!("{first}, or press {force} to close it anyway")),
             (_, Some(Operation::Start(_))) => Some(format!("press {force} to take it over")),
-            (_, Some(_)) => Some(format!("press {force} to do it all the same")),
+            (_, Some(_)) => Some(format!("press {force} to do it anyway")),
             ("blocked", None) => Some(format!("{first}, or press {} to remove the dependency", key(Action::Unblock))),
             ("cycle", None) => Some(format!("press {} to remove a dependency first", key(Action::Unblock))),
-            ("already_resolved", None) => Some(format!("press {} to open it again", key(Action::Reopen))),
+            ("already_resolved", None) => Some(format!("press {} to reopen it", key(Action::Reopen))),
             ("agent_busy", None) => Some(format!(
-                "finish that first with {}, or give it back with {}",
+                "finish that first with {}, or release it with {}",
                 key(Action::Done),
                 key(Action::Release)
             )),

@@ -139,7 +139,7 @@ fn notices(app: &App, width: usize) -> Vec<Line> {
         }
     }
     if let Some(why) = &app.lost {
-        let text = format!(" {} cannot be followed, trying again: {why}", look.either("▲", "!"));
+        let text = format!(" {} cannot be followed, retrying: {why}", look.either("▲", "!"));
         lines.push(Line::new().with(Tone::Error, &text));
     }
     if let Some(why) = app.unreadable.values().next() {
@@ -162,7 +162,7 @@ fn notices(app: &App, width: usize) -> Vec<Line> {
         lines.push(line);
     }
     if app.watched.as_ref().is_some_and(|watched| watched.is_finished_and_gone()) {
-        let text = format!(" {} finished; the client has cleared the list, any key goes on", look.either("✔", "[x]"));
+        let text = format!(" {} finished; the client has cleared the list (press any key)", look.either("✔", "[x]"));
         lines.push(Line::new().with(Tone::Done, &text));
     }
     lines.into_iter().map(|line| line.cut(width, look.ellipsis())).collect()

@@ -62,8 +62,8 @@ fn help_lines(app: &App, width: usize) -> Vec<Line> {
     }
     lines.push(Line::plain(" ").with(Tone::Strong, "Marks"));
     for (tone, mark, words) in [
-        (Tone::Plain, look.either("◻", "[ ]"), "pending; dim with ‹ and numbers if it waits for others"),
-        (Tone::Active, look.either("◼", "[>]"), "in progress, with who has it and for how long"),
+        (Tone::Plain, look.either("◻", "[ ]"), "pending; dim with ‹ and numbers if it is blocked"),
+        (Tone::Active, look.either("◼", "[>]"), "in progress, with its owner and for how long"),
         (Tone::Done, look.either("✔", "[x]"), "done"),
         (Tone::Dim, look.either("✘", "[-]"), "cancelled"),
         (Tone::Error, look.either("▲", "!"), "needs you: overdue, failed, abandoned, unread, unreadable, gone"),
@@ -115,7 +115,7 @@ pub(super) fn draw_picker(frame: &mut Frame<'_>, app: &mut App, body: Rect) {
         put(frame, body, area.y - 1, &Line::new().with(Tone::Dim, &rule), theme, Style::new());
     }
     if count == 0 {
-        let words = if picker.is_filtering() { "  looking" } else { "  nothing of that name" };
+        let words = if picker.is_filtering() { "  looking" } else { "  no match" };
         put(frame, area, area.y, &Line::new().with(Tone::Dim, words), theme, Style::new());
         return;
     }
@@ -141,7 +141,7 @@ fn choice(app: &App, choice: &Choice, width: usize) -> Line {
             let live = app.watched.as_ref().map(|watched| watched.live());
             match live.and_then(|live| Some((live, live.task(id)?))) {
                 Some((live, task)) => task_line("", 0, &task, &live.open_blockers(id), &look),
-                None => Line::new().with(Tone::Dim, &format!("#{id} is not there")),
+                None => Line::new().with(Tone::Dim, &format!("#{id} does not exist")),
             }
         }
         Choice::List(list) => Line::plain(list.as_str()).padded(27).with(Tone::Dim, "list"),
@@ -157,7 +157,7 @@ fn choice(app: &App, choice: &Choice, width: usize) -> Line {
         }
         Choice::Value(value, Err(why)) => Line::new().with(Tone::Dim, value).with(Tone::Warning, &format!("  {why}")),
         Choice::Name(name) => Line::new().with(owner_tone(app, name), name),
-        Choice::NewName(name) => Line::new().with(Tone::Owner, name).with(Tone::Dim, "  (a name nobody has here yet)"),
+        Choice::NewName(name) => Line::new().with(Tone::Owner, name).with(Tone::Dim, "  (a new name)"),
         Choice::Nobody => Line::new().with(Tone::Dim, "nobody"),
         Choice::Everybody => Line::plain("everybody in the team"),
         Choice::Command(name, does) => {

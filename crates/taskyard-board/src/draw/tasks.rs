@@ -112,14 +112,14 @@ fn empty(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let mut lines: Vec<Line> = vec![Line::new()];
     let mut say = |text: String| lines.push(Line::new().with(Tone::Dim, &format!("  {text}")));
     if app.filter.is_some() {
-        say("no task is found by these words; esc shows all".to_owned());
+        say("no matching tasks; esc shows all".to_owned());
     } else if let Some(gone) = &app.gone {
         let tasks = if gone.open == 1 { "1 open task is".to_owned() } else { format!("{} open tasks are", gone.open) };
         say(format!("{tasks} gone: another program removed the files"));
-        say(format!("{} brings them back, {} shows what happened", key(Action::Restore), key(Action::ShowHistory)));
+        say(format!("{} restores them, {} shows what happened", key(Action::Restore), key(Action::ShowHistory)));
     } else {
-        say("nothing to do yet".to_owned());
-        say(format!("{} makes the first task, {} explains the keys", key(Action::Create), key(Action::Help)));
+        say("no tasks yet".to_owned());
+        say(format!("{} creates the first task, {} explains the keys", key(Action::Create), key(Action::Help)));
         say(format!("{} shows the other lists", key(Action::ShowLists)));
     }
     for (row, line) in (area.y..area.bottom()).zip(&lines) {
@@ -286,8 +286,8 @@ fn unreadable_lines(app: &App, look: &Look) -> Vec<Line> {
     let width = look.width.unwrap_or(80);
     let is_known = app.watched.as_ref().is_some_and(|watched| watched.live().contains(id));
     let next = match is_known {
-        true => "Below is its last known state. `:doctor --fix` mends the file, `:history` shows what it was.",
-        false => "Nothing is known of what it held. `:doctor` shows what is wrong with it.",
+        true => "Below is its last known state. `:doctor --fix` repairs the file, `:history` shows earlier states.",
+        false => "Its earlier content is unknown. `:doctor` shows what is wrong with it.",
     };
     let mut lines: Vec<Line> = Vec::new();
     for (tone, text) in [(Tone::Error, format!("{} {why}", look.either("▲", "!"))), (Tone::Dim, next.to_owned())] {
@@ -304,7 +304,7 @@ fn read(live: &LiveList, ids: Vec<TaskId>) -> Vec<Task> {
 /// Draws the graph. Returns the screen row of the cursor.
 pub(super) fn draw_graph(frame: &mut Frame<'_>, app: &mut App, body: Rect) -> Option<u16> {
     if app.graph.picture.is_empty() {
-        draw_words(frame, app, body, &["no open task", "c makes one; b on a task picks what it waits for"]);
+        draw_words(frame, app, body, &["no open task", "c creates one; b on a task picks its blockers"]);
         return None;
     }
     let theme = app.settings.theme;
@@ -347,7 +347,7 @@ fn sum(app: &App, look: &Look) -> Line {
     let picture = &app.graph.picture;
     let mut line = Line::plain(" ");
     match picture.critical_path() {
-        0 => line.push(Tone::Dim, "no task waits for another"),
+        0 => line.push(Tone::Dim, "no task depends on another"),
         tasks => {
             line.push(Tone::Warning, look.either("━━ ", "== "));
             line.push(Tone::Plain, &format!("critical path: {tasks} tasks"));

@@ -16,8 +16,8 @@ const AGENT_NAME: usize = 24;
 pub(super) fn draw_agents(frame: &mut Frame<'_>, app: &mut App, body: Rect) -> Option<u16> {
     if app.agents.is_empty() {
         let words = [
-            "nobody works on this list",
-            "`taskyard claim --next --as NAME` takes a task, `taskyard team create NAME` makes a team",
+            "no agents are working on this list",
+            "`taskyard claim --next --as NAME` claims a task, `taskyard team create NAME` creates a team",
         ];
         draw_words(frame, app, body, &words);
         return None;
@@ -106,7 +106,7 @@ pub(super) fn draw_mail(frame: &mut Frame<'_>, app: &mut App, body: Rect) -> Opt
         return None;
     }
     if app.mail.name.is_none() {
-        let words = format!("{} is in no team of this list", app.actor);
+        let words = format!("{} is not in a team of this list", app.actor);
         draw_words(frame, app, body, &[&words, "join one with `taskyard team join TEAM`"]);
         return None;
     }
@@ -182,7 +182,7 @@ pub(super) fn draw_lists(frame: &mut Frame<'_>, app: &mut App, body: Rect) -> Op
         return None;
     };
     if lists.is_empty() {
-        draw_words(frame, app, body, &["no lists yet", "c makes a task, and with it the first list"]);
+        draw_words(frame, app, body, &["no lists yet", "c creates a task, and with it the first list"]);
         return None;
     }
     let widest = lists.iter().map(|row| Line::plain(row.list.as_str()).width()).max().unwrap_or(0).min(LIST_NAME);

@@ -402,7 +402,7 @@ fn every_property_has_a_key_on_the_selection_too() {
     let mut app = three();
     press(&mut app, "Dfreitag\n");
     assert_eq!(deeds(&mut app), Vec::<Operation>::new());
-    assert!(screen(&mut app, 100, 14).contains("`freitag` is no time"));
+    assert!(screen(&mut app, 100, 14).contains("invalid time `freitag`"));
 }
 
 #[test]
@@ -466,17 +466,17 @@ fn refusal_names_the_key_that_resolves_it() {
     press(&mut app, "d");
     let done = Operation::Done(vec![TaskId::number(7)]);
     assert_eq!(deeds(&mut app), std::slice::from_ref(&done));
-    let hint = Some("take another with `taskyard claim --next`; people can overrule with --force".into());
+    let hint = Some("take another task with `taskyard claim --next`; a person can override this with --force".into());
     let refused = Refused { code: "leased", message: "bo has #7".into(), hint };
     let answer = Answer { answer: Err(refused), forcible: Some(done.clone()), ..Answer::without_changes() };
     app.on_event(AppEvent::Answered(Box::new(answer)), NOW);
     let shown = screen(&mut app, 100, 12);
-    assert!(shown.contains("press F to do it all the same") && !shown.contains("--force"), "{shown}");
+    assert!(shown.contains("press F to do it anyway") && !shown.contains("--force"), "{shown}");
     press(&mut app, "F");
     let forced = WriteRequest { list: list(), operation: done, is_forced: true };
     assert!(app.take_effects().contains(&Effect::Write(forced)));
     press(&mut app, "F");
-    assert!(screen(&mut app, 100, 12).contains("nothing was refused"));
+    assert!(screen(&mut app, 100, 12).contains("no refused action"));
     // Commands in other hints are written with `:`.
     let refused = Refused { code: "x", message: "no".into(), hint: Some("see `taskyard history 7`".into()) };
     app.on_event(AppEvent::Answered(Box::new(Answer { answer: Err(refused), ..Answer::without_changes() })), NOW);

@@ -132,7 +132,7 @@ fn a_list_that_cannot_be_followed_says_so_and_keeps_what_it_has() {
     let mut app = app_with(&rocket(), View::List);
     app.on_event(AppEvent::Lost(list(), "the database is out of reach".into()), NOW);
     let shown = screen(&mut app, 90, 12);
-    assert!(shown.contains("cannot be followed, trying again: the database is out of reach"), "{shown}");
+    assert!(shown.contains("cannot be followed, retrying: the database is out of reach"), "{shown}");
     assert!(shown.contains("Write the docs"), "{shown}");
 }
 
@@ -146,7 +146,7 @@ fn unreadable_file_is_a_row_with_its_reason() {
     press(&mut app, "G");
     let shown = screen(&mut app, 150, 12);
     assert!(shown.contains("▲ #2 2.json cannot be read: not JSON"), "{shown}");
-    assert!(shown.contains("Nothing is known of what it held"), "{shown}");
+    assert!(shown.contains("Its earlier content is unknown"), "{shown}");
     // With a last known state the row says so, and the page shows both.
     let mended = by_client(11, Op::CreatedElsewhere, &new);
     app.on_event(mended, NOW);

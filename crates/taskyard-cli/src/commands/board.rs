@@ -23,11 +23,10 @@ use crate::places;
 /// Runs a command given as words.
 pub(super) type RunCommand = fn(&[String], &Context, &mut Output) -> Result<Exit, Problem>;
 
-/// Show a list as a board that moves with it, and work from there
+/// Open the live terminal board
 ///
-/// The foot of the screen shows the keys that act on what is under the cursor; `?` explains all of them, `:` finds
-/// anything by its name and runs any command. A refusal says why, where the cursor is. Set keys and colours under
-/// `[board]` in taskyard.toml.
+/// The bottom of the screen shows the keys for the task under the cursor; `?` explains all of them, `:` finds anything
+/// by name and runs any command. Set keys and colours under `[board]` in taskyard.toml.
 #[derive(Debug, Args)]
 pub(crate) struct Board {
     /// Show the tasks as this release of the client did
@@ -59,8 +58,8 @@ impl Board {
         output: &mut Output,
     ) -> Result<Exit, Problem> {
         if output.is_json() || !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-            return Err(Problem::usage("no_terminal", "a board needs a terminal to be shown in")
-                .hint("`taskyard list --json` shows the tasks to a program, `taskyard watch` what happens to them"));
+            return Err(Problem::usage("no_terminal", "the board needs a terminal")
+                .hint("programs can use `taskyard list --json` for the tasks and `taskyard watch` for events"));
         }
         let settings = self.settings(program, context, output)?;
         let yard = context.yard()?.lasting();
@@ -109,7 +108,7 @@ impl Board {
         };
         let theme = match config.board_theme() {
             Some((word, layer)) => ThemeChoice::parse(word).ok_or_else(|| {
-                wrong(&layer.path, format!("theme: `{word}` is none of terminal, light, dark and none"))
+                wrong(&layer.path, format!("invalid theme `{word}`: expected terminal, light, dark or none"))
             })?,
             None => ThemeChoice::default(),
         };
@@ -160,7 +159,7 @@ fn own_command(
     if is_in_memory || words.first().is_none_or(|word| NEEDS_TERMINAL.contains(&word.as_str())) {
         return Ok(None);
     }
-    let program = std::env::current_exe().map_err(|error| Problem::io("cannot find our own program", &error))?;
+    let program = std::env::current_exe().map_err(|error| Problem::io("cannot find the taskyard program", &error))?;
     let mut command = std::process::Command::new(program);
     command.args(globals).arg("--list").arg(list.as_str()).args(words);
     Ok(Some(command))
@@ -168,11 +167,11 @@ fn own_command(
 
 /// Splits a typed command into words. Fails if the board cannot run it.
 fn fit_words(line: &str) -> Result<Vec<String>, Problem> {
-    let open_quote = || Problem::usage("bad_quotes", "a quote is not closed");
+    let open_quote = || Problem::usage("bad_quotes", "a quote is never closed");
     let words = command_words(line).ok_or_else(open_quote)?;
     if words.first().is_some_and(|word| UNFIT.contains(&word.as_str())) {
-        let why = format!("`{}` is for programs, or does not end by itself", words[0]);
-        return Err(Problem::usage("not_on_the_board", why).hint("run it in a shell of its own"));
+        let why = format!("`{}` is for programs, or runs until it is stopped", words[0]);
+        return Err(Problem::usage("not_on_the_board", why).hint("run it in a separate shell"));
     }
     Ok(words)
 }

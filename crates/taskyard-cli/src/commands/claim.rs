@@ -24,12 +24,12 @@ use crate::displays::{did, exit_of_refused, given_back, lost, tell_refused};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Take tasks: nobody else gets them while the lease lasts
+/// Claim tasks, so that no one else can take them while the lease lasts
 ///
-/// It takes several tasks in one revision, all of them or none.
+/// Several tasks are claimed in one revision, all or none.
 ///
-/// The lease lasts for its time (--ttl, an hour by default), which every command of the agent starts anew; with --pid
-/// it lasts as long as that process runs. Then the task goes back. The token proves the lease: give it to `done`,
+/// The lease lasts for --ttl (an hour by default) and is renewed by every command of the agent; with --pid it lasts as
+/// long as that process runs. When it ends, the task is released. The token proves the lease: pass it to `done`,
 /// `update` or `release` with --token, and a write that comes too late is refused.
 #[derive(Debug, Default, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
@@ -42,15 +42,15 @@ pub(crate) struct Claim {
     #[arg(long, group = "which", conflicts_with = "ids")]
     pub(crate) next: bool,
 
-    /// Sleep until there is something to take
+    /// Wait until a task is ready
     #[arg(long, requires = "next", conflicts_with = "ids")]
     pub(crate) wait: bool,
 
-    /// Sleep no longer than this (`90s`, `10m`)
+    /// The longest time to wait (`90s`, `10m`)
     #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
 
-    /// Only when you have nothing else open
+    /// Only if you have no other open task
     #[arg(long)]
     pub(crate) if_idle: bool,
 
@@ -58,19 +58,19 @@ pub(crate) struct Claim {
     #[arg(long)]
     pub(crate) reserve: bool,
 
-    /// How long the lease lasts without a sign of life
+    /// How long the lease lasts without any activity
     #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
     pub(crate) ttl: Option<Duration>,
 
-    /// The lease lasts as long as this process
+    /// Keep the lease as long as this process runs
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// Make a git worktree and a branch for the task, and print the path; one that the task has already is gone on with
+    /// Make a git worktree and a branch for the task, and print the path; an existing worktree of the task is reused
     #[arg(long, conflicts_with_all = ["keep_going", "dry_run", "reserve"])]
     pub(crate) worktree: bool,
 
-    /// Your role; tasks may be for one role only
+    /// Your role; a task can be restricted to a role
     #[arg(long = "role", value_name = "ROLE")]
     pub(crate) roles: Vec<String>,
 
@@ -171,7 +171,7 @@ impl Claim {
 fn process(pid: u32) -> Result<Holder, Problem> {
     let mark = mark_of(pid).ok_or_else(|| {
         Problem::usage("no_process", format!("there is no process {pid} on this machine"))
-            .hint("a lease can only live with a process that runs")
+            .hint("a lease can be bound to a running process only")
     })?;
     Ok(Holder::Process(mark))
 }
@@ -212,7 +212,8 @@ fn won(claimed: &Claimed, output: &mut Output) -> Result<Exit, Problem> {
 fn held_already(agent: &AgentName, held: &[TaskId]) -> String {
     let held_ids = numbered(held);
     format!(
-        "{agent} already holds {held_ids}, perhaps for another who gave no name: --as tells you apart; `taskyard claim ID` goes on with one"
+        "{agent} already holds {held_ids}, possibly for another agent without a name: give each a name with --as; to \
+         continue a task, `taskyard claim ID`"
     )
 }
 
@@ -250,21 +251,21 @@ impl Renew {
     }
 }
 
-/// Give tasks back, or everything an agent has
+/// Release tasks, or all tasks of an agent
 ///
-/// They become pending and lose their owner; all of them in one revision, or none. With --agent, all that agent's
-/// unfinished tasks go back in one revision; `bob` and `bob@team` are one agent.
+/// They become pending and lose their owner; all of them in one revision, or none. With --agent, all unfinished tasks
+/// of that agent are released in one revision; `bob` and `bob@team` are one agent.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Release {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// The agent that is gone
+    /// The agent whose tasks are released
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent, group = "which")]
     pub(crate) departed: Option<AgentName>,
 
-    /// Why it is gone
+    /// Why the agent ended
     #[arg(long, value_name = "REASON", requires = "departed", conflicts_with = "ids", default_value = "shutdown")]
     pub(crate) reason: Reason,
 

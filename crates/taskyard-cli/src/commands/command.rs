@@ -69,10 +69,10 @@ use crate::context::Context;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Claude Code's task lists for people, agents and programs
+/// A task manager for Claude Code and other coding agents
 ///
-/// Taskyard keeps task lists in Claude Code's own files, shares them with running clients, and never loses one: every
-/// change is in a journal and can be undone, and what was removed can be brought back.
+/// Taskyard works directly on Claude Code's own task files while Claude Code is running. Every change is recorded in a
+/// journal and can be undone, and deleted tasks can be restored.
 #[derive(Debug, Parser)]
 #[command(name = "taskyard", version, max_term_width = 100, after_help = AFTER_HELP)]
 #[command(disable_help_subcommand = false, infer_subcommands = false, propagate_version = false)]
@@ -87,11 +87,11 @@ pub(crate) struct Arguments {
 const AFTER_HELP: &str = "\
 Exit codes: 0 done; 1 could not; 2 wrong usage; 3 refused by a rule, a claim lost, or doctor found
 something; 4 no such task, list, job or revision; 5 gave up waiting for a lock; 6 the change is
-recorded but could not be finished. The one exception: `job wait` and `job run --wait` exit with
-the command's own code, 128+N when a signal ended it, 124 when the waiting ran out, 125 when we
-could not find out.
+recorded but could not be finished. The only exception: `job wait` and `job run --wait` exit with
+the command's own code, 128+N if a signal ended it, 124 if the wait timed out, and 125 if the
+outcome is unknown.
 
-See it at work: taskyard demo";
+A short tour: taskyard demo";
 
 /// Every command.
 #[derive(Debug, Subcommand)]

@@ -48,22 +48,24 @@ const ALONE: [&str; 18] = [
     "repo",
 ];
 
-/// Make a new task
+/// Create a task
 ///
 /// With --quiet it prints the bare number, for scripts: `id=$(taskyard create "Write the parser" --quiet)`.
 ///
-/// Several arguments are words of the title, except attributes: `+tag`, `due:fri`, `pri:high`, `defer:mon`, `est:2h`, `parent:3`, `after:4,5`,
-/// `owner:ana`, `kind:bug`, `project:rocket` and `every:mon`. Words after `--` are title whatever they look like, and so is a single argument.
+/// Several arguments are words of the title, except attributes: `+tag`, `due:fri`, `pri:high`, `defer:mon`, `est:2h`,
+/// `parent:3`, `after:4,5`, `owner:ana`, `kind:bug`, `project:rocket` and `every:mon`. Words after `--` always belong
+/// to the title, and so does a single argument.
 ///
-/// Many at once with --batch, in one revision: JSON lines with the keys of a task, `priority`, `tags`, `parent`, `due`, `defer`, `estimate`,
-/// and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in which indentation means parts and `after: NAME` order.
+/// --batch creates many tasks in one revision, from JSON lines with the keys of a task, `priority`, `tags`, `parent`,
+/// `due`, `defer`, `estimate`, and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in
+/// which indentation means parts and `after: NAME` order.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Create {
     /// The title, with or without quotes, and attributes
     #[arg(value_name = "WORD", required_unless_present_any = ["batch", "literal", "title"])]
     pub(crate) subject: Vec<String>,
 
-    /// Words of the title that are no attributes
+    /// Words of the title that are not attributes
     #[arg(value_name = "WORD", last = true)]
     pub(crate) literal: Vec<String>,
 
@@ -75,7 +77,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "FILE", conflicts_with_all = ALONE, allow_hyphen_values = true)]
     pub(crate) batch: Option<String>,
 
-    /// Draw what would be made, and make nothing
+    /// Show what would be created, without creating it
     #[arg(long, requires = "batch", conflicts_with = "subject")]
     pub(crate) dry_run: bool,
 
@@ -87,15 +89,15 @@ pub(crate) struct Create {
     #[arg(long, value_name = "TEXT")]
     pub(crate) active_form: Option<String>,
 
-    /// The tasks it waits for
+    /// The tasks it depends on
     #[arg(long, visible_alias = "depends-on", value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) blocked_by: Vec<TaskId>,
 
-    /// The tasks that wait for it
+    /// The tasks that depend on it
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) blocks: Vec<TaskId>,
 
-    /// Who has it
+    /// The owner
     #[arg(long, value_name = "AGENT")]
     pub(crate) owner: Option<String>,
 
@@ -111,7 +113,7 @@ pub(crate) struct Create {
     pub(crate) version: Option<String>,
 }
 
-/// Make a task of a kind, in the words of MACF's tools
+/// Create a task of a kind, under the names that MACF's tools use
 #[derive(Debug, Args)]
 pub(crate) struct TaskOfKind {
     #[command(subcommand)]
@@ -189,7 +191,7 @@ impl Create {
         let has_parent = extras.parent.is_some() || stated_parent(&description).is_some();
         if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
             return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
-                .hint("say which with `--parent ID`"));
+                .hint("give it with `--parent ID`"));
         }
         let facts = [("repo", self.repo), ("target_version", self.version)];
         let facts = facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
@@ -234,8 +236,7 @@ impl Create {
             output.say(&line)?;
             output.consider_list_named();
             if let Some(why) = block_left {
-                output
-                    .warn(&format!("the block in the description of #{} was left as it is: {why}", created.task.id))?;
+                output.warn(&format!("the block in the description of #{} was not changed: {why}", created.task.id))?;
             }
         }
         Ok(Exit::Done)
@@ -244,8 +245,8 @@ impl Create {
 
 /// Returns the problem that both a flag and an attribute set a field.
 pub(super) fn given_twice(field: &'static str) -> Problem {
-    Problem::usage("given_twice", format!("{field} is given as a flag and as an attribute"))
-        .hint("leave one out; words after `--` are title")
+    Problem::usage("given_twice", format!("{field} is given both as a flag and as an attribute"))
+        .hint("leave one out; words after `--` belong to the title")
 }
 
 /// Describes how dates and durations were interpreted.
@@ -265,8 +266,11 @@ pub(super) fn description(text: String) -> Result<String, Problem> {
     let failed = |error| Problem::io("cannot read the description from stdin", &error);
     io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(Problem::usage("too_large", format!("the description on stdin is larger than {LARGEST} bytes"))
-            .hint("keep long texts in a file and name the file in the task"));
+        return Err(Problem::usage(
+            "too_large",
+            format!("the description on stdin is too large (the limit is {LARGEST} bytes)"),
+        )
+        .hint("keep long texts in a file, and refer to the file in the task"));
     }
     let mut text = String::from_utf8(bytes).map_err(|error| {
         Problem::usage("not_utf8", format!("the description on stdin is not UTF-8: {}", error.utf8_error()))
@@ -312,7 +316,7 @@ fn draw(created: &CreatedBatch, yard: &Yard, output: &mut Output) -> Result<Exit
     let count = created.tasks.len();
     let many = if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
     output.say(
-        &Line::new().with(Tone::Dim, &format!("Would create {many} in {}, and created nothing:", yard.list_id())),
+        &Line::new().with(Tone::Dim, &format!("Would create {many} in {}; nothing was created:", yard.list_id())),
     )?;
     let mut tasks: Vec<Task> = created.neighbours.iter().chain(&created.tasks).cloned().collect();
     tasks.sort_by(|one, two| one.id.cmp(&two.id));
@@ -351,7 +355,7 @@ fn text_of(from: &str, context: &Context) -> Result<String, Problem> {
     };
     read.map_err(failed)?;
     if text.len() as u64 > LARGEST_BATCH {
-        return Err(Problem::usage("too_large", format!("a batch is no larger than {LARGEST} bytes")));
+        return Err(Problem::usage("too_large", format!("the batch is too large (the limit is {LARGEST} bytes)")));
     }
     Ok(text)
 }

@@ -29,24 +29,24 @@ pub(crate) struct Db {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make the tables, and let a role in
+    /// Create the tables, and grant a role access
     ///
-    /// The tables are made in the schema that the address names (`taskyard` otherwise), and left alone if they are there.
-    /// Run it as the role that is to own them.
+    /// The tables are created in the schema given in the address (default: `taskyard`), unless they exist. Run it as
+    /// the role that will own them.
     Init {
-        /// Let this role work, and make it if there is none; it can change neither tables nor old history
+        /// Grant access to this role, and create it if it does not exist; it can change neither tables nor old history
         #[arg(long, value_name = "ROLE")]
         role: Option<String>,
         /// Which lists the role may use: every list, or only lists it creates or is granted with `taskyard grant`
         #[arg(long, value_name = "WHICH", requires = "role", default_value = "every")]
         lists: Lists,
     },
-    /// Bring the tables to the version of this release
+    /// Upgrade the tables to this release
     ///
-    /// Clients of older releases that run meanwhile are told in their next transaction that the tables are a newer
-    /// Taskyard's, and end with exit code 1. They lose nothing, and go on once they are replaced.
+    /// Running clients of older releases fail in their next transaction with exit code 1, because the tables belong to
+    /// a newer Taskyard. They lose nothing, and work again after an upgrade.
     Upgrade,
-    /// Show how the database is: version, epoch, replicas, locks, notifications and sizes
+    /// Show the state of the database: version, epoch, replicas, locks, notifications and sizes
     ///
     /// Exit code 1 if something needs an administrator. Nothing is changed.
     Status,
@@ -55,9 +55,9 @@ enum Action {
 /// The lists that a role may use.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Lists {
-    /// All of them
+    /// Every list
     Every,
-    /// Those that it makes and that it is granted
+    /// Lists it creates or is granted
     Granted,
 }
 
@@ -97,7 +97,7 @@ fn init(
     if let Some((role, lists)) = role {
         let may = match lists {
             Lists::Every => " may work on every list",
-            Lists::Granted => " may work on lists that it makes and is granted",
+            Lists::Granted => " may work on lists that it creates or is granted",
         };
         output.say(&Line::plain("Role ").with(Tone::Strong, role).with(Tone::Plain, may))?;
     }
@@ -113,17 +113,15 @@ fn upgrade(administration: &Administration, store: &str, output: &mut Output) ->
     }
     tell_versions(versions, output)?;
     if before != Some(now) {
-        output.say(&Line::plain(
-            "Clients of older releases are now told that this is a newer taskyard's; replace them with this release",
-        ))?;
+        output.say(&Line::plain("Older releases of taskyard can no longer use this database; upgrade them"))?;
     }
     Ok(Exit::Done)
 }
 
 fn tell_versions(TableVersions { before, now }: TableVersions, output: &mut Output) -> Result<(), Problem> {
     let said = match before {
-        None => format!("Made the tables, version {now}"),
-        Some(before) if before == now => format!("The tables have version {now} already"),
+        None => format!("Created the tables, version {now}"),
+        Some(before) if before == now => format!("The tables already have version {now}"),
         Some(before) => format!("Upgraded the tables from version {before} to {now}"),
     };
     Ok(output.say(&Line::plain(&said))?)
@@ -184,7 +182,7 @@ fn lines(status: &DatabaseStatus, time: impl Fn(Timestamp) -> String) -> Vec<(&'
     all.push(("connections", used));
     let arrive = match status.notifications_arrive {
         true => "arrive",
-        false => "do not arrive, as behind a pooler in transaction mode: followers look every second",
+        false => "do not arrive (is there a pooler in transaction mode?): followers poll every second",
     };
     all.push(("notifications", arrive.to_owned()));
     all.extend(status.blocked.iter().map(|BlockedSession { pid, application, waited, by }| {
@@ -247,7 +245,7 @@ fn answer<'a>(status: &'a DatabaseStatus, problems: &[DatabaseProblem], store: &
     }
 }
 
-/// Say what a role of the database may do on a list
+/// Grant or remove a database role's rights on a list
 ///
 /// A role sees the lists it was granted or has created, with their tasks, history, teams and messages, and no
 /// others. Only the owner of the tables grants rights. The store is a database: `--store postgres://HOST/DATABASE`.
@@ -260,11 +258,11 @@ pub(crate) struct Grant {
     /// The role; a login role, or a group that login roles are members of
     role: String,
 
-    /// `read`: look and follow; `work`: everything that agents do
+    /// `read`: read and follow; `work`: everything that agents do
     #[arg(required_unless_present = "remove")]
     right: Option<Right>,
 
-    /// Take the right away
+    /// Remove the right
     #[arg(long, conflicts_with = "right")]
     remove: bool,
 }
@@ -272,7 +270,7 @@ pub(crate) struct Grant {
 /// What a role may do on a list.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Right {
-    /// Look and follow
+    /// Read and follow
     Read,
     /// Everything that agents do
     Work,

@@ -12,21 +12,21 @@ use crate::displays::{did, exit_of_refused, tell_refused, way_back};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Remove tasks, and the edges that lead to them
+/// Delete tasks and the dependencies on them
 ///
-/// All of them in one revision; `taskyard undo` or `taskyard restore --deleted` brings them back, edges and numbers included. A task that is
-/// missing, because another program removed it, counts as deleted on purpose from then on.
+/// All of them in one revision; `taskyard undo` or `taskyard restore --deleted` restores them, dependencies and numbers
+/// included. A task that is missing, because another program removed it, counts as deleted on purpose from then on.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Their parts with them; otherwise the parts move up to the parent of the deleted task
+    /// Also delete their parts; otherwise the parts move up to the parent of the deleted task
     #[arg(long)]
     pub(crate) with_parts: bool,
 
-    /// Do not ask, however many tasks `--where` chooses
+    /// Do not ask for confirmation, however many tasks `--where` chooses
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -66,13 +66,13 @@ impl Delete {
         for task in &deleted.tasks {
             let mut line = did("Deleted", task);
             if deleted.missing.contains(&task.id) {
-                line.push(Tone::Dim, ", which was missing and no longer counts as that");
+                line.push(Tone::Dim, ", which was missing and is now deleted on purpose");
             }
             output.say(&line)?;
         }
         if !deleted.lifted.is_empty() {
             let parts = numbered(&deleted.lifted);
-            output.say(&Line::new().with(Tone::Dim, &format!("  its parts now stand where it stood: {parts}")))?;
+            output.say(&Line::new().with(Tone::Dim, &format!("  its parts moved up to its place: {parts}")))?;
         }
         way_back(deleted.revision, output)?;
         tell_refused(&refused, output)?;
@@ -80,13 +80,13 @@ impl Delete {
     }
 }
 
-/// Remove every task of the list
+/// Delete every task of the list
 ///
-/// In one revision, so that one `taskyard undo` brings all of it back. Numbers are never given out again. Tasks that are missing, because
-/// another program removed them, count as deleted on purpose from then on.
+/// In one revision, so that one `taskyard undo` restores everything. Numbers are never used again. Tasks that are
+/// missing, because another program removed them, count as deleted on purpose from then on.
 #[derive(Debug, Args)]
 pub(crate) struct Clear {
-    /// Overrule the leases of agents that work on tasks of the list
+    /// Override the leases of agents that work on tasks of the list
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -109,8 +109,8 @@ impl Clear {
         output.say(&line)?;
         let missing = match cleared.missing.len() {
             0 => None,
-            1 => Some("1 missing task counts as deleted on purpose now".to_owned()),
-            count => Some(format!("{count} missing tasks count as deleted on purpose now")),
+            1 => Some("1 missing task now counts as deleted on purpose".to_owned()),
+            count => Some(format!("{count} missing tasks now count as deleted on purpose")),
         };
         if let Some(missing) = missing {
             let mut line = Line::plain(&format!("{missing}; "));

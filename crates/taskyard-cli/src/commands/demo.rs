@@ -18,9 +18,9 @@ use crate::context::Context;
 use crate::exit::{Exit, Problem};
 use crate::output::{Output, with_commands};
 
-/// See it at work: a short tour on a throw-away list
+/// Show a short tour on a temporary list
 ///
-/// Everything happens in a temporary directory that is removed at the end; your own lists are not touched.
+/// Everything happens in a temporary directory that is removed at the end; your own lists are not changed.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {}
 
@@ -53,18 +53,18 @@ struct Tour<'a> {
 
 impl Tour<'_> {
     fn go(&mut self) -> Result<(), Problem> {
-        self.say("Taskyard keeps Claude Code's task lists: the same files, and nothing is ever lost.")?;
+        self.say("Taskyard works on Claude Code's own task files, and never loses a task.")?;
         self.create()?;
         self.work()?;
         self.refuse_a_circle()?;
         self.lose_and_restore()?;
-        self.say("Every step is in the journal: `taskyard history` shows it, `taskyard undo` takes it back.")?;
+        self.say("Every step is in the journal: `taskyard history` shows it, `taskyard undo` reverts it.")?;
         self.say("Begin with `taskyard create \"My first task\"`, or see `taskyard help`.")
     }
 
     fn create(&mut self) -> Result<(), Problem> {
         self.step(
-            "Five tasks, some of which wait for others",
+            "Five tasks, some of which depend on others",
             &[
                 "taskyard create \"Design the schema\"",
                 "taskyard create \"Write the parser\" --blocked-by 1 --priority high",
@@ -92,7 +92,7 @@ impl Tour<'_> {
             self.yard.create(new)?.done()?;
         }
         self.board()?;
-        self.step("What waits for what", &["taskyard graph"])?;
+        self.step("The dependency graph", &["taskyard graph"])?;
         let look = self.output.look();
         let narrower = Look { width: look.width.map(|width| width.saturating_sub(2)), ..look };
         let indented = graph::text(&self.yard.graph()?.tasks, &narrower, self.yard.rules()).into_iter().map(|line| {
@@ -106,7 +106,7 @@ impl Tour<'_> {
 
     fn work(&mut self) -> Result<(), Problem> {
         self.step(
-            "Ana works; finishing a task tells what can start now",
+            "Ana works; completing a task lists what can start now",
             &[
                 "taskyard start 1 --as ana",
                 "taskyard done 1 --as ana",
@@ -134,7 +134,10 @@ impl Tour<'_> {
     }
 
     fn refuse_a_circle(&mut self) -> Result<(), Problem> {
-        self.step("An edge that would close a circle is refused, with the circle", &["taskyard depend 2 --on 5"])?;
+        self.step(
+            "A dependency that would create a cycle is rejected, and the cycle is shown",
+            &["taskyard depend 2 --on 5"],
+        )?;
         let refused = self.yard.depend(&TaskId::number(2), &[TaskId::number(5)])?.done();
         let line = match refused {
             Err(refusal) => Line::new().with(Tone::Error, "  refused: ").with(Tone::Plain, &refusal.to_string()),
@@ -145,7 +148,7 @@ impl Tour<'_> {
 
     fn lose_and_restore(&mut self) -> Result<(), Problem> {
         self.step(
-            "Another program deletes a file; Taskyard brings it back, edges and all",
+            "Another program deletes a file; Taskyard restores it with its dependencies",
             &["rm 3.json", "taskyard restore --all"],
         )?;
         // Reading before and after is how any list, board or watcher notices the loss.

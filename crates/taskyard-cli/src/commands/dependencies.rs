@@ -11,16 +11,16 @@ use crate::displays;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Let a task wait for others
+/// Make a task depend on others
 ///
-/// It refuses an edge that would close a circle, and shows the circle.
+/// A dependency that would create a cycle is rejected, and the cycle is shown.
 #[derive(Debug, Args)]
 pub(crate) struct Depend {
-    /// The task that waits
+    /// The dependent task
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) id: TaskId,
 
-    /// The tasks it waits for; `on` may stand before them: `depend 3 on 4,5`
+    /// The tasks it depends on, optionally after `on`: `depend 3 on 4,5`
     #[arg(value_name = "IDS", value_parser = parse_other, value_delimiter = ',', required_unless_present = "on")]
     pub(crate) others: Vec<Option<TaskId>>,
 
@@ -28,7 +28,7 @@ pub(crate) struct Depend {
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) on: Vec<TaskId>,
 
-    /// Show what would be done, and do nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -41,7 +41,7 @@ impl Depend {
         let yard = self.lease.on(context.yard()?);
         let on: Vec<TaskId> = self.others.into_iter().flatten().chain(self.on).collect();
         if on.is_empty() {
-            return Err(Problem::usage("usage", "no task was named behind `on`").hint("`taskyard depend 3 on 4`"));
+            return Err(Problem::usage("usage", "no task was given after `on`").hint("`taskyard depend 3 on 4`"));
         }
         if self.dry_run {
             let updated = yard.rehearsing().depend(&self.id, &on)?.done()?;
@@ -53,14 +53,14 @@ impl Depend {
     }
 }
 
-/// Let a task no longer wait for others
+/// Remove dependencies of a task
 #[derive(Debug, Args)]
 pub(crate) struct Undepend {
-    /// The task that waits
+    /// The dependent task
     #[arg(value_name = "ID", value_parser = parse_id)]
     pub(crate) id: TaskId,
 
-    /// The tasks it no longer waits for; `on` may stand before them: `undepend 3 on 4,5`
+    /// The tasks it no longer depends on, optionally after `on`: `undepend 3 on 4,5`
     #[arg(value_name = "IDS", value_parser = parse_other, value_delimiter = ',', required_unless_present = "on")]
     pub(crate) others: Vec<Option<TaskId>>,
 
@@ -68,7 +68,7 @@ pub(crate) struct Undepend {
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) on: Vec<TaskId>,
 
-    /// Show what would be done, and do nothing
+    /// Show what would be done, without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -81,7 +81,7 @@ impl Undepend {
         let yard = self.lease.on(context.yard()?);
         let on: Vec<TaskId> = self.others.into_iter().flatten().chain(self.on).collect();
         if on.is_empty() {
-            return Err(Problem::usage("usage", "no task was named behind `on`").hint("`taskyard undepend 3 on 4`"));
+            return Err(Problem::usage("usage", "no task was given after `on`").hint("`taskyard undepend 3 on 4`"));
         }
         if self.dry_run {
             let updated = yard.rehearsing().undepend(&self.id, &on)?.done()?;
@@ -93,10 +93,10 @@ impl Undepend {
     }
 }
 
-/// Draw what waits for what, with the parts of each task below it
+/// Draw the dependency graph
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// The kind of picture
+    /// The output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
 }

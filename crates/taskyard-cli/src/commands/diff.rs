@@ -11,7 +11,7 @@ use crate::context::{Context, git_failed};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Show what the branch of a task changes against its base
+/// Show the changes on a task's branch against its base
 ///
 /// From the commit where the branch left its base; with what is uncommitted in its worktree, if that is on this machine.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Diff {
     #[arg(value_name = "ID")]
     id: TaskId,
 
-    /// Leave out what is not committed
+    /// Leave out uncommitted changes
     #[arg(long)]
     committed: bool,
 }

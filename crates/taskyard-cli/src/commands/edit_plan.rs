@@ -30,7 +30,7 @@ impl Editing<'_> {
             let again: Vec<String> = ids.iter().map(ToString::to_string).collect();
             tell_kept(problem, sheet.path(), &format!("taskyard edit {} --resume", again.join(" ")))
         };
-        let began = sheet.base().map_err(|error| Problem::io("cannot read what the text began as", &error));
+        let began = sheet.base().map_err(|error| Problem::io("cannot read the original text", &error));
         let began = began.and_then(|text| read_plan(&text, &known, &self.clock).map_err(|mistake| bad_plan(&mistake)));
         let mut began = began.map_err(keeping)?;
         let (mut is_first, mut line) = (!self.resume, None);
@@ -78,11 +78,12 @@ impl Editing<'_> {
                                 }
                             }
                             written = mark_conflicts(&text, &told);
-                            let failed = |error| Problem::io("cannot write down what others changed", &error);
+                            let failed = |error| Problem::io("cannot write the changes made in the meantime", &error);
                             let base = sheet.base().map_err(failed).map_err(keeping)?;
                             sheet.replace(&written, &base).map_err(failed).map_err(keeping)?;
                             line = written.lines().position(|line| line.starts_with("#!")).map(|place| place + 1);
-                            output.warn("tasks were changed meanwhile in the same places; the text says where")?;
+                            output
+                                .warn("tasks were changed in the meantime in the same places; the text shows where")?;
                             continue;
                         }
                     }
@@ -93,7 +94,7 @@ impl Editing<'_> {
             }
             written = mark_mistake(&text, &mistake);
             line = written.lines().position(|line| line.starts_with("#!")).map(|place| place + 2);
-            let failed = |error| Problem::io("cannot write down what is wrong", &error);
+            let failed = |error| Problem::io("cannot write the errors into the text", &error);
             let base = sheet.base().map_err(failed).map_err(keeping)?;
             sheet.replace(&written, &base).map_err(failed).map_err(keeping)?;
             output.warn(&format!("{mistake}; the editor is open at this line"))?;

@@ -25,27 +25,27 @@ use crate::ended_agents::reopen_tasks_everywhere;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Tidy up: abandoned locks, leftovers, old history, lists long gone
+/// Remove abandoned locks, leftover files and old history
 ///
-/// `journal.keep` in taskyard.toml says how long everything is kept: a year, or less where a journal grows beyond `journal.max_size`. Of
-/// older history it keeps how each task began and what it was at the end of that time. It keeps the last state of a removed task until the
-/// task has been gone for that long, and that of an open task that nobody deleted on purpose until you name it with --forget. It
-/// archives lists that nobody has touched for that long, and removes old jobs, notices and messages that were acknowledged, todo lists of
-/// sessions that are over, texts that `edit` could not save, and worktrees of this repository whose branches are merged.
+/// `journal.keep` in taskyard.toml sets how long the full history is kept: a year, or less if a journal grows beyond
+/// `journal.max_size`. Of older history it keeps the first and the last state of each task. Deleted tasks stay
+/// restorable for `journal.keep`. Open tasks that disappeared are kept until you run `gc --forget ID`. It archives
+/// lists that were not used for that long, and removes old jobs, acknowledged notices and messages, todo lists of ended
+/// sessions, texts that `edit` could not save, and worktrees of this repository whose branches are merged.
 ///
-/// If the clock has moved by more than a month since the last tidying, or back, gc asks whether it is right before anything goes because
-/// it is old. Without a terminal it leaves all of that as it is, and says so; --yes vouches for the clock.
+/// If the clock has jumped by more than a month since the last run, or back, gc asks whether the clock is right before
+/// it removes anything by age. Without a terminal it keeps all of that and says so; --yes confirms the clock.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Show what would be removed and how many bytes that gives, and remove nothing
+    /// Show what would be removed and how many bytes that frees, without removing it
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask: the clock is right, and all the time that it says has passed
+    /// Do not ask: confirm that the clock is right
     #[arg(short, long)]
     yes: bool,
 
-    /// Also forget these tasks of the list, which were open when they vanished, once they have been gone for long enough
+    /// Also forget these tasks, which were open when they disappeared, if they have been gone long enough
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',', num_args = 1..)]
     forget: Vec<TaskId>,
 }
@@ -74,18 +74,18 @@ impl Gc {
         let shared = thinned.unwrap_or_default();
         let doubt = doubt.or(shared.doubt);
         if let Some(doubt) = doubt {
-            output.warn(&format!(
-                "nothing goes because it is old: {doubt}; if the clock is right, use `taskyard gc --yes`"
-            ))?;
+            output
+                .warn(&format!("nothing is removed by age: {doubt}; if the clock is right, use `taskyard gc --yes`"))?;
         }
         for tidied in &tidied {
             if let Err(error) = &tidied.done {
-                output.warn(&format!("the journal in `{}` is left alone: {error}", tidied.memory.sidecar.display()))?;
+                output
+                    .warn(&format!("the journal in `{}` was not changed: {error}", tidied.memory.sidecar.display()))?;
             }
         }
         for task in still_kept(&self.forget, &tidied, &shared) {
             output.warn(&format!(
-                "task {task} is not forgotten: it is there, was never there, or has not been gone for long enough"
+                "task {task} is kept: it exists, never existed, or has not been gone for long enough"
             ))?;
         }
         let journals: Vec<_> = tidied.iter().filter_map(|tidied| Some((tidied, told(tidied)?))).collect();
@@ -118,12 +118,12 @@ impl Gc {
         lines.extend(shared.lists.iter().map(|thinned| shared_line(thinned, self.dry_run)));
         let texts = swept.edits.iter().filter(|text| text.path.extension().is_some_and(|end| end == "md")).count();
         for (count, one, many) in [
-            (swept.jobs.len(), "job that ended", "jobs that ended"),
-            (swept.notices + shared.notices, "notice that was heard", "notices that were heard"),
-            (swept.messages + shared.messages, "message that was acknowledged", "messages that were acknowledged"),
-            (swept.todos.len(), "todo list of a session that is over", "todo lists of sessions that are over"),
-            (worktrees.len(), "worktree whose branch is merged", "worktrees whose branches are merged"),
-            (texts, "text of an edit that nobody went on with", "texts of edits that nobody went on with"),
+            (swept.jobs.len(), "ended job", "ended jobs"),
+            (swept.notices + shared.notices, "delivered notice", "delivered notices"),
+            (swept.messages + shared.messages, "acknowledged message", "acknowledged messages"),
+            (swept.todos.len(), "todo list of an ended session", "todo lists of ended sessions"),
+            (worktrees.len(), "worktree of a merged branch", "worktrees of merged branches"),
+            (texts, "text of an abandoned edit", "texts of abandoned edits"),
         ] {
             if count > 0 {
                 lines.push(Line::plain(&format!("{verb} {}", counted(count as u64, one, many))));
@@ -132,7 +132,7 @@ impl Gc {
         if lines.is_empty() {
             lines.push(Line::plain("Nothing to tidy"));
         } else if bytes > 0 {
-            let gives = if self.dry_run { "That would give back" } else { "That gave back" };
+            let gives = if self.dry_run { "That would free" } else { "That freed" };
             lines.push(Line::plain(&format!("{gives} {}", size(bytes))));
         }
         lines.iter().try_for_each(|line| output.say(line))?;
@@ -147,7 +147,7 @@ impl Gc {
         match repository.clean(yard.list_id(), &tasks, self.dry_run) {
             Ok(cleaned) => Ok(cleaned.removed),
             Err(error) => {
-                output.warn(&format!("the worktrees are left alone: {error}"))?;
+                output.warn(&format!("the worktrees were not changed: {error}"))?;
                 Ok(Vec::new())
             }
         }
@@ -196,7 +196,7 @@ impl Gc {
         match thinned {
             Ok(thinned) => Ok(Some(thinned)),
             Err(error @ StoreError::Failed { .. }) => {
-                output.warn(&format!("the journals in `{}` are left alone: {error}", context.address()?))?;
+                output.warn(&format!("the journals in `{}` were not changed: {error}", context.address()?))?;
                 Ok(None)
             }
             Err(error) => Err(taskyard::Error::from(error).into()),
@@ -216,7 +216,7 @@ impl Gc {
 
 /// Asks whether a doubtful clock is right. Without a terminal, the answer is no.
 fn ask(doubt: ClockDoubt, output: &mut Output) -> Result<bool, Problem> {
-    let question = format!("{doubt}; is it right, so that what is old by it may be removed?");
+    let question = format!("{doubt}; is the clock right, so that old data may be removed?");
     Ok(!output.is_json() && output.ask(&question)?)
 }
 
@@ -314,15 +314,13 @@ fn litter_answer<'a>(list: &'a ListId, litter: &Litter) -> Option<TidiedFile<'a>
 fn described(litter: &Litter) -> Option<(LitterKind, String, &Path)> {
     match litter {
         Litter::StaleLock { path, age } => {
-            Some((LitterKind::StaleLock, format!("a lock nobody has refreshed for {} s,", age.as_secs()), path))
+            Some((LitterKind::StaleLock, format!("a lock that was not refreshed for {} s,", age.as_secs()), path))
         }
         Litter::Leftover { path } => Some((LitterKind::Leftover, "a temporary file,".to_owned(), path)),
         Litter::BadMark { path, found } => {
-            Some((LitterKind::BadMark, format!("a mark that says `{}`,", found.escape_debug()), path))
+            Some((LitterKind::BadMark, format!("a mark with the value `{}`,", found.escape_debug()), path))
         }
-        Litter::UnreadableMark { path, .. } => {
-            Some((LitterKind::BadMark, "a mark that cannot be read,".to_owned(), path))
-        }
+        Litter::UnreadableMark { path, .. } => Some((LitterKind::BadMark, "an unreadable mark,".to_owned(), path)),
         Litter::LockInTheWay { .. }
         | Litter::SpecialFile { .. }
         | Litter::LowMark { .. }
@@ -401,7 +399,7 @@ pub(crate) fn freed(done: &TidiedJournal) -> u64 {
 /// Returns the line about a journal.
 pub(crate) fn tidied_line(tidied: &TidiedList, done: &TidiedJournal, is_dry: bool) -> Line {
     let words = ["Archived", "Thinned out", "Made smaller"];
-    let would = ["Would archive", "Would thin out", "Would make smaller"];
+    let would = ["Would archive", "Would thin out", "Would shrink"];
     let [archived, thinned, smaller] = if is_dry { would } else { words };
     let what = match done.entries {
         _ if done.is_put_away => format!("{archived} the journal of "),

@@ -8,14 +8,14 @@ use clap::Command;
 /// The commands by group.
 const GROUPS: [(&str, &[&str]); 9] = [
     ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note", "task"]),
-    ("Moving on", &["start", "done", "cancel", "reopen", "retry", "delete", "clear"]),
-    ("Order", &["depend", "undepend", "graph"]),
+    ("Status", &["start", "done", "cancel", "reopen", "retry", "delete", "clear"]),
+    ("Dependencies", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "worktrees", "diff", "team", "send", "inbox", "todo"]),
-    ("What happened", &["history", "undo", "restore", "watch", "board"]),
+    ("History", &["history", "undo", "restore", "watch", "board"]),
     ("Lists", &["lists", "where", "whoami", "use", "adopt", "merge", "move"]),
     ("Background commands", &["job"]),
     ("Other programs", &["import", "export", "setup", "prime", "hook", "statusline", "mcp", "serve", "token"]),
-    ("Care", &["doctor", "gc", "backup", "db", "grant", "trust", "demo", "completions", "man", "help"]),
+    ("Maintenance", &["doctor", "gc", "backup", "db", "grant", "trust", "demo", "completions", "man", "help"]),
 ];
 
 /// Other programs' names for our commands.
@@ -114,7 +114,7 @@ fn groups(command: &Command) -> String {
         let _ = writeln!(text, "{heading}:");
         for name in names {
             let said =
-                if *name == "help" { Some("Show this, or the help of a command".to_owned()) } else { about(name) };
+                if *name == "help" { Some("Show this help, or the help of a command".to_owned()) } else { about(name) };
             // Skip commands missing from this build.
             let Some(said) = said else { continue };
             let _ = writeln!(text, "  {name:<12} {}", said.replace(['{', '}'], ""));
@@ -253,7 +253,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 62] = [
     ("export", ["export --to markdown plan.md", "export --to csv --where open"]),
     ("setup", ["setup claude", "setup --all --dry-run"]),
     ("prime", ["prime", "prime --as ana"]),
-    ("hook", ["hook SessionStart < event.json", "hook Stop < event.json"]),
+    ("hook", ["hook SessionStart < event.json", "hook SubagentStop < event.json"]),
     ("statusline", ["statusline < status.json", "setup claude --statusline"]),
     ("mcp", ["mcp", "mcp --tools all"]),
     ("serve", ["serve --open", "serve --port 8080"]),

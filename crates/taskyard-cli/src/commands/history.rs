@@ -36,11 +36,11 @@ pub(crate) struct History {
     #[arg(long, value_name = "REV|TIME", value_parser = parse_since)]
     pub(crate) since: Option<Since>,
 
-    /// At most so many revisions, the newest
+    /// The maximum number of revisions, newest first
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) number: Option<usize>,
 
-    /// Every task of a revision that touched many
+    /// Show every task of a revision that changed many
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -112,11 +112,11 @@ impl History {
     }
 }
 
-/// Show changes as they happen, one line each, until it is stopped
+/// Print changes as they happen, one per line, until stopped
 ///
-/// In a pipe and with --json every line is a JSON object. It also shows what other programs change, and which jobs of the list have
-/// ended. To resume, pass --since the last revision whose `"last":true` line you received; ends of jobs that nobody has acknowledged
-/// are then shown again.
+/// In a pipe and with --json every line is a JSON object. It also shows changes by other programs and the ends of the
+/// list's jobs. To resume, pass --since the last revision whose `"last":true` line you received; unacknowledged ends of
+/// jobs are then shown again.
 ///
 /// A query shows only changes of tasks that match it after the change, or that matched it before they were removed (see
 /// `taskyard list --help`).
@@ -126,7 +126,7 @@ pub(crate) struct Watch {
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
 
-    /// Begin after this revision (`41`), or at a time that has passed (`2h`, `yesterday`); without it, with what happens from now on
+    /// Start after this revision (`41`) or at a past time (`2h`, `yesterday`); default: now
     #[arg(long, value_name = "REV|TIME", value_parser = parse_since)]
     since: Option<Since>,
 

@@ -23,17 +23,18 @@ use crate::{environment, places};
 
 /// Answer one of the client's hooks
 ///
-/// A command for the `settings.json` of Claude Code: it reads the event as JSON on stdin and answers with the client's decision
-/// object. `SessionStart` tells a new session what is open in the list of its directory. `SessionEnd` releases what the agents of a client
-/// hold that ends. `SubagentStop` completes the tasks that the event names in `tasks_completed`, and does not let the agent end while
-/// it holds unfinished work. The agent is --as, else the one that the event names.
+/// A command for the `settings.json` of Claude Code: it reads the event as JSON on stdin and answers with the client's
+/// decision object. `SessionStart` tells a new session about the open tasks in its directory's list. `SessionEnd`
+/// releases the tasks of a client's agents when it ends. `SubagentStop` completes the tasks that the event names in
+/// `tasks_completed`, and does not let the agent end while it holds unfinished work. The agent is --as, else the one
+/// that the event names.
 #[derive(Debug, Args)]
 pub(crate) struct Hook {
     /// The event: SessionStart, SessionEnd or SubagentStop
     #[arg(value_name = "EVENT")]
     event: String,
 
-    /// Let the agent end though it holds unfinished work
+    /// Let the agent end even if it holds unfinished work
     #[arg(long)]
     allow_unfinished: bool,
 }
@@ -55,10 +56,10 @@ struct Completed {
 impl Hook {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if !KNOWN.contains(&self.event.as_str()) {
-            let message = format!("there is no hook for `{}`", self.event.escape_debug());
+            let message = format!("unknown hook event `{}`", self.event.escape_debug());
             let problem = Problem::usage("unknown_event", message);
             // Exit code 2 means "block" to the client; a misspelt event must not block anything.
-            return Err(problem.hint(format!("the events are {}", KNOWN.join(", "))).of_kind(ProblemKind::CouldNot));
+            return Err(problem.hint(format!("expected one of {}", KNOWN.join(", "))).of_kind(ProblemKind::CouldNot));
         }
         // The event names its session, which is warned instead.
         context.consider_config_told();
@@ -186,8 +187,9 @@ fn still_held(tasks: &[&Task], place: &str, flags: &str) -> Option<String> {
     let named: Vec<String> = named.collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
     Some(format!(
-        "you still hold unfinished work{place}: {}. Finish it and say so for {} with TaskUpdate or `taskyard done ID{flags} --as` that \
-         name, or give it back with TaskRelease or `taskyard release ID{flags} --as` that name",
+        "you still hold unfinished work{place}: {}. Finish it and complete {} with TaskUpdate or `taskyard done ID{flags} \
+         --as` that \
+         name, or release it with TaskRelease or `taskyard release ID{flags} --as` that name",
         named.join(", "),
         numbered(&ids)
     ))
@@ -215,12 +217,12 @@ pub(super) fn read_event() -> Result<Map<String, Value>, Problem> {
     let failed = |error| Problem::io("cannot read the event from stdin", &error);
     std::io::stdin().lock().take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
     let wrong = |why: String| {
-        Problem::new(ProblemKind::CouldNot, "bad_event", format!("what came on stdin is no event: {why}"))
-            .hint("this command is for the client's hooks, which write one JSON object")
+        Problem::new(ProblemKind::CouldNot, "bad_event", format!("invalid event on stdin: {why}"))
+            .hint("this command is run by the client's hooks, which write one JSON object")
     };
     match json_text::from_slice(&bytes) {
         Ok(Value::Object(event)) => Ok(event),
-        Ok(_) => Err(wrong("it is no JSON object".to_owned())),
+        Ok(_) => Err(wrong("it is not a JSON object".to_owned())),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
@@ -286,10 +288,10 @@ fn facts(context: &Context, event: &Map<String, Value>, output: &mut Output) -> 
     let mut facts: Vec<String> = yard.task_of_run()?.iter().map(|(task, is_held)| run_line(task, *is_held)).collect();
     let here = format!("Taskyard keeps the tasks here in list {} ({})", choice.list, choice.reason);
     if brief.open() > 0 || is_loss(&brief) {
-        facts.push(format!("{here}; `taskyard prime` says how one works with them."));
+        facts.push(format!("{here}; `taskyard prime` explains how to work with them."));
         facts.extend(brief_lines(yard.list_id(), &brief));
     } else {
-        facts.push(format!("{here}; nothing is open in it."));
+        facts.push(format!("{here}; it has no open tasks."));
     }
     facts.extend(kept_by_own_tools(&context, &yard, brief.open())?);
     facts.extend(left_in_the_directory(&context, &yard)?);
@@ -356,8 +358,7 @@ fn left_in_the_directory(context: &Context, yard: &Yard) -> Result<Option<String
     }
     let (tasks, them) = counted(brief.open());
     let how = format!("`--list {list}` works on {them} there");
-    Ok((brief.open() > 0)
-        .then(|| format!("{tasks} open in {list}, the list of this directory, which its people share; {how}")))
+    Ok((brief.open() > 0).then(|| format!("{tasks} open in {list}, the shared list of this directory; {how}")))
 }
 
 /// Returns a note about open tasks in the lists of earlier sessions in the directory.

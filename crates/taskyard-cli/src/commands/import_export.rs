@@ -24,20 +24,20 @@ use crate::output::Output;
 /// Maximum number of tasks and losses listed; `--json` lists all.
 const MOST_LINES: usize = 20;
 
-/// Take in tasks from another program's files
+/// Import tasks from another program's files
 ///
 /// It imports all tasks or none. Importing the same source again updates its tasks and duplicates nothing. Fields that
-/// a list does not have are kept in the metadata; at its end the answer names what could not be kept.
+/// a list does not have are kept in the metadata; the end of the answer names what could not be kept.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// The file, or the folder for native, teaching, macf and backlog; `-` reads a file from stdin
     pub(crate) path: PathBuf,
 
-    /// What it is written in
+    /// The format of the source
     #[arg(long, value_name = "DIALECT", value_parser = import_formats())]
     pub(crate) from: ImportFormat,
 
-    /// Only show what would happen
+    /// Show what would be imported, without importing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -45,14 +45,14 @@ pub(crate) struct Import {
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
 
-    /// Overrule the leases of agents that work on tasks that change
+    /// Override the leases of agents that work on tasks that change
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 fn import_formats() -> impl TypedValueParser<Value = ImportFormat> {
     let words = PossibleValuesParser::new(ImportFormat::ALL.iter().map(|format| format.as_str()));
-    words.try_map(|word| word.parse::<ImportFormat>().map_err(|()| format!("`{word}` is no format")))
+    words.try_map(|word| word.parse::<ImportFormat>().map_err(|()| format!("unknown format `{word}`")))
 }
 
 impl Import {
@@ -98,8 +98,11 @@ impl Import {
 
     fn read_stdin(&self) -> Result<Imported, Problem> {
         if self.from.is_folder() {
-            return Err(Problem::usage("no_path", format!("{} is a folder, which cannot come from stdin", self.from))
-                .hint(format!("say where it is: `taskyard import FOLDER --from {}`", self.from)));
+            return Err(Problem::usage(
+                "no_path",
+                format!("{} is a folder format and cannot be read from stdin", self.from),
+            )
+            .hint(format!("give the path: `taskyard import FOLDER --from {}`", self.from)));
         }
         let mut bytes = Vec::new();
         let failed = |error| Problem::io("cannot read stdin", &error);
@@ -155,7 +158,7 @@ pub(super) fn warn_of_losses(losses: &[Loss], output: &mut Output) -> Result<(),
         output.warn(&format!("not carried: {}: {}", loss.of, loss.what))?;
     }
     if losses.len() > MOST_LINES {
-        output.warn(&format!("and {} more things were not carried; --json names all", losses.len() - MOST_LINES))?;
+        output.warn(&format!("and {} more were not carried; --json lists all", losses.len() - MOST_LINES))?;
     }
     Ok(())
 }
@@ -176,7 +179,7 @@ pub(super) fn progress_bar(output: &Output, doing: &'static str) -> ProgressBar 
     }
 }
 
-/// Write the list down in another format
+/// Export the list in another format
 ///
 /// Without a path it prints the result. A file replaces the one that is there, entirely or not at all; a folder must be
 /// new or empty. native, document, export, teaching, macf, markdown and jsonl carry everything; csv and mermaid are for
@@ -190,18 +193,18 @@ pub(crate) struct Export {
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true)]
     pub(crate) query: Option<String>,
 
-    /// Show how many tasks would be written and what would be left out, and write nothing
+    /// Show how many tasks would be written and what would be left out, without writing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// What to write
+    /// The format to write
     #[arg(long, value_name = "DIALECT", value_parser = export_formats())]
     pub(crate) to: ExportFormat,
 }
 
 fn export_formats() -> impl TypedValueParser<Value = ExportFormat> {
     let words = PossibleValuesParser::new(ExportFormat::ALL.iter().map(|format| format.as_str()));
-    words.try_map(|word| word.parse::<ExportFormat>().map_err(|()| format!("`{word}` is no format")))
+    words.try_map(|word| word.parse::<ExportFormat>().map_err(|()| format!("unknown format `{word}`")))
 }
 
 /// Returns whether an argument for a path is probably a query: it names a field, contains no slash and does not
@@ -215,13 +218,13 @@ fn is_query(path: &str, context: &Context) -> bool {
 impl Export {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if self.path.is_none() && self.to.is_folder() {
-            return Err(Problem::usage("no_path", format!("{} is a folder, which cannot be printed", self.to))
-                .hint(format!("say where: `taskyard export --to {} FOLDER`", self.to)));
+            return Err(Problem::usage("no_path", format!("{} is a folder format and cannot be printed", self.to))
+                .hint(format!("give the path: `taskyard export --to {} FOLDER`", self.to)));
         }
         if let Some(path) = self.path.as_deref().and_then(Path::to_str).filter(|path| is_query(path, context)) {
             return Err(Problem::usage(
                 "no_path",
-                format!("`{}` is a query, and here a path is meant", path.escape_debug()),
+                format!("`{}` is a query, but a path is expected here", path.escape_debug()),
             )
             .hint(format!("choose tasks with `--where {path}`; write ./{path} for a file of that name")));
         }

@@ -18,12 +18,12 @@ use crate::ended_agents::reopen_tasks_everywhere;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Run commands in the background: start, look at, read, wait for, stop and tidy them away
+/// Run and manage background commands
 ///
-/// A job goes on when the program that started it ends, and the next command finds it again. Its output goes to one
-/// file, in the place and the form of Claude Code's own background tasks, and never grows beyond its limit: the
-/// beginning and the newest are kept. When its command ends or is stopped, everything it started is ended too. Name a
-/// job by its id or its name; a name means the newest job of that name.
+/// A job keeps running when the program that started it ends, and later commands find it again. Its output goes to one
+/// file, in the place and format of Claude Code's own background tasks, and never grows beyond its limit: the beginning
+/// and the end are kept. When its command ends or is stopped, everything it started is ended too. Refer to a job by its
+/// id or its name; a name means the newest job with that name.
 #[derive(Debug, Args)]
 pub(crate) struct Job {
     #[command(subcommand)]
@@ -102,10 +102,11 @@ impl List {
     }
 }
 
-/// Stop a job, with everything it started
+/// Stop a job and every process it started
 ///
-/// It asks everything to end, and kills what still runs after five seconds. When this returns, nothing of it runs any
-/// more. Nobody is notified of a job that was stopped. A job of another machine is stopped by its supervisor there.
+/// It asks every process of the job to end, and kills those still running after five seconds. When it returns, no
+/// process of the job is left. No one is notified of a stopped job. A job on another machine is stopped by its
+/// supervisor there.
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
     #[command(flatten)]
@@ -127,18 +128,18 @@ impl Stop {
     }
 }
 
-/// Tidy away the jobs that ended long ago, with their output
+/// Remove jobs that ended long ago, with their output
 ///
 /// Only files that Taskyard itself made are removed. `jobs.keep` in taskyard.toml says how long ended jobs are kept, a
-/// week by default. If the clock has moved by more than a month, or back, nothing goes until `taskyard gc` has asked
-/// whether it is right.
+/// week by default. If the clock has jumped by more than a month, or back, nothing is removed until `taskyard gc` has
+/// asked whether the clock is right.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Only jobs that ended at least so long ago
+    /// Only jobs that ended at least this long ago
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) older_than: Option<Duration>,
 
-    /// Show what would be removed, and remove nothing
+    /// Show what would be removed, without removing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -155,9 +156,8 @@ impl Gc {
         // With an age of zero, the clock does not matter.
         let doubt = doubt.filter(|_| !age.is_zero());
         if let Some(doubt) = doubt {
-            output.warn(&format!(
-                "no job goes because it is old: {doubt}; if the clock is right, use `taskyard gc --yes`"
-            ))?;
+            output
+                .warn(&format!("no job is removed by age: {doubt}; if the clock is right, use `taskyard gc --yes`"))?;
         }
         let (removed, bytes, foreign) = if doubt.is_some() {
             (Vec::new(), 0, Vec::new())
@@ -169,7 +169,7 @@ impl Gc {
         };
         for job in &foreign {
             output.warn(&format!(
-                "`{}` is not the file of job {} any more; it was left alone",
+                "`{}` no longer belongs to job {} and was not removed",
                 job.output_file.display(),
                 job.id
             ))?;

@@ -25,11 +25,11 @@ use crate::places;
 /// Bytes read at once.
 const PART: u64 = 256 << 10;
 
-/// Show what a job wrote
+/// Show the output of a job
 ///
-/// Offsets count the bytes the job wrote, from 0. Where part of a large output was left out, a line says so. Characters
-/// that could steer the terminal are escaped. The agent that started the job is not notified of an end that it has seen
-/// here, with `--wait`, `--follow` or `--json`.
+/// Offsets count the bytes the job wrote, from 0. If part of a large output was left out, a line says so. Control
+/// characters are escaped. The agent that started the job is not notified of an end that it has seen here, with
+/// `--wait`, `--follow` or `--json`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowOutput {
     #[command(flatten)]
@@ -43,11 +43,11 @@ pub(crate) struct ShowOutput {
     #[arg(long, value_name = "N")]
     pub(crate) tail: Option<u64>,
 
-    /// Go on until the job ends
+    /// Keep printing until the job ends
     #[arg(long, short, conflicts_with = "wait")]
     pub(crate) follow: bool,
 
-    /// Wait until the job has ended, then show what it wrote
+    /// Wait until the job has ended, then show its output
     #[arg(long)]
     pub(crate) wait: bool,
 
@@ -55,7 +55,7 @@ pub(crate) struct ShowOutput {
     #[arg(long, value_name = "DURATION", value_parser = parse_pause, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
 
-    /// Print the bytes as they are, even if they upset the terminal
+    /// Print the bytes unchanged, even if they affect the terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
 }
@@ -191,19 +191,19 @@ impl Page {
 /// Start a command in the background
 ///
 /// The command gets no input and runs in this directory. For a shell line use `-- sh -c LINE`. With --wait the exit
-/// code is the command's own: 128+N when signal N ended it, 125 when we could not start it or find out how it ended; if
-/// you stop waiting, the job goes on.
+/// code is the command's own: 128+N if signal N ended it, and 125 if it could not be started or its outcome is unknown;
+/// if you stop waiting, the job keeps running.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// Wait until it has ended
     #[arg(long)]
     pub(crate) wait: bool,
 
-    /// A name to call it by
+    /// A name for it
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: Option<String>,
 
-    /// What it is for; its name or its command otherwise
+    /// Its purpose; default: its name or its command
     #[arg(long, short, value_name = "TEXT")]
     pub(crate) description: Option<String>,
 
@@ -211,7 +211,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) task: Option<TaskId>,
 
-    /// Open that task again when the job fails, runs out of time or is lost
+    /// Reopen that task if the job fails, times out or is lost
     #[arg(long, requires = "task")]
     pub(crate) reopen_on_failure: bool,
 
@@ -223,7 +223,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     pub(crate) timeout: Option<Duration>,
 
-    /// What it is: local_bash, local_agent, remote_agent or in_process_teammate
+    /// Its kind: local_bash, local_agent, remote_agent or in_process_teammate
     #[arg(long = "type", value_name = "TYPE", default_value = "local_bash")]
     pub(crate) kind: JobKind,
 
@@ -247,7 +247,7 @@ impl Run {
             output.line(&Line::plain(job.id.as_str()))?;
         } else {
             tell_of_start(&job, output)?;
-            output.advise(&format!("to see what it says: `taskyard job output {} --follow`", job.id))?;
+            output.advise(&format!("to see its output: `taskyard job output {} --follow`", job.id))?;
         }
         Ok(Exit::Done)
     }
@@ -305,15 +305,15 @@ fn tell_of_start(job: &Job, output: &mut Output) -> Result<(), Problem> {
 fn parse_name(text: &str) -> Result<String, String> {
     let name = text.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
-        return Err(format!("`{}` is no name; use letters that one can type", text.escape_debug()));
+        return Err(format!("invalid name `{}`: use printable characters", text.escape_debug()));
     }
     Ok(name.to_owned())
 }
 
 /// Wait until a job has ended
 ///
-/// The exit code is the command's own: 128+N when signal N ended it, 124 when the waiting ran out, 125 when we could not find out how
-/// it ended. The agent that started the job is not notified of an end that it has seen here.
+/// The exit code is the command's own: 128+N if signal N ended it, 124 if the wait timed out, and 125 if the outcome is
+/// unknown. The agent that started the job is not notified of an end that it has seen here.
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
     #[command(flatten)]
@@ -364,7 +364,7 @@ pub(crate) fn wait_for_end(
     } else {
         output.say(&job_line("", &job, &output.look()))?;
         if job.state() == JobState::Failed {
-            output.advise(&format!("to see what it wrote: `taskyard job output {}`", job.id))?;
+            output.advise(&format!("to see its output: `taskyard job output {}`", job.id))?;
         }
     }
     acknowledge_end(&job, context, output)?;

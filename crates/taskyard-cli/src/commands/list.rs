@@ -17,13 +17,14 @@ use crate::output::Output;
 /// Default number of completed tasks shown.
 pub(super) const COMPLETED_SHOWN: usize = 5;
 
-/// Show the list: what is in progress, what is pending, what is done
+/// List tasks
 ///
 /// On a terminal it is a tree of tasks and their parts; in a pipe it is the client's own line for each task.
 ///
-/// A query chooses: `open priority:high tag:db not tag:old owner:ana parent:3 ready blocked overdue older:2d changed:1h due:today no:owner
-/// "exact words"`, with `or` between alternatives; side by side means all of it. Inside one quoted argument also `!tag:old`, `tag!=old`,
-/// `a && b`, `a | b`, `due<2026-12-01`, `age>2d` and brackets. Words such as `done`, `open` and `blocked` are states; in quotes they are text.
+/// A query selects tasks: `open priority:high tag:db not tag:old owner:ana parent:3 ready blocked overdue older:2d
+/// changed:1h due:today no:owner "exact words"`, with `or` between alternatives; terms side by side must all match.
+/// Inside one quoted argument also `!tag:old`, `tag!=old`, `a && b`, `a | b`, `due<2026-12-01`, `age>2d` and brackets.
+/// Words such as `done`, `open` and `blocked` are states; in quotes they are text.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Only tasks that match
@@ -42,11 +43,11 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) mine: bool,
 
-    /// Only what can start now
+    /// Only ready tasks
     #[arg(long)]
     pub(crate) ready: bool,
 
-    /// Only open tasks that wait for others
+    /// Only blocked tasks
     #[arg(long)]
     pub(crate) blocked: bool,
 
@@ -62,11 +63,12 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) parent: Option<TaskId>,
 
-    /// In this order: id, priority, status, subject, owner, due, defer, estimate, age or changed; a `-` before it turns it round
+    /// Sort by id, priority, status, subject, owner, due, defer, estimate, age or changed; `-` before it reverses the
+    /// order
     #[arg(long, value_name = "KEY", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) sort: Vec<SortOrder>,
 
-    /// No more than so many
+    /// The maximum number of tasks
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) limit: Option<usize>,
 
@@ -78,7 +80,7 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// How the list looks; by default a tree on a terminal and the client's lines in a pipe
+    /// How the list looks; by default: a tree on a terminal and the client's lines in a pipe
     #[arg(long, value_name = "STYLE")]
     pub(crate) style: Option<Style>,
 }
@@ -112,7 +114,7 @@ impl List {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         context.do_without_newer();
         if output.is_json() && self.format.is_some() {
-            return Err(Problem::usage("usage", "--format is for lines, and --json has a form of its own")
+            return Err(Problem::usage("usage", "--format cannot be used with --json")
                 .hint("leave one out; `taskyard list --json` has every field"));
         }
         let template: Option<Template> = self.format.as_deref().map(str::parse).transpose()?;
@@ -245,13 +247,13 @@ impl List {
         if listing.tasks.is_empty() {
             if listing.counts.iter().sum::<usize>() > 0 {
                 output.say(&board.header(&look))?;
-                output.say(&Line::new().with(Tone::Dim, "  No task is like that."))?;
+                output.say(&Line::new().with(Tone::Dim, "  No matching tasks."))?;
                 return Ok(());
             }
             output.say(
                 &Line::new().with(Tone::Plain, "  ").with(Tone::Strong, board.title).with(Tone::Dim, "  no tasks yet"),
             )?;
-            output.advise("make one with `taskyard create \"Write the parser\"`")?;
+            output.advise("create one with `taskyard create \"Write the parser\"`")?;
             output.advise("find others with `taskyard lists`, and what earlier sessions left with `taskyard adopt`")?;
             return Ok(());
         }
@@ -274,7 +276,7 @@ impl List {
         }
         let Some((word, layer)) = context.config()?.style() else { return Ok(Style::Tree) };
         Style::from_str(word, true).map_err(|_| {
-            Problem::usage("config", format!("`{}`: `{word}` is no style of lists", layer.path.display()))
+            Problem::usage("config", format!("`{}`: unknown list style `{word}`", layer.path.display()))
                 .hint("use tree, flat or client under [display] style")
         })
     }
@@ -295,21 +297,20 @@ fn fill(template: &Template, yard: &Yard, listing: &Listing, output: &mut Output
 
 /// Find tasks by words in any of their fields
 ///
-/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task counts as
-/// mistyped, and finds what is spelt nearly so. Words in quotes of their own are an exact text, and the rest of the
-/// query language narrows the answer: `taskyard search parser tag:db not status:completed`. The best answers come
-/// first.
+/// Every word must occur somewhere in the task, in any field and any case; a word that occurs in no task is taken as a
+/// typo and matches similar words. Quoted words are an exact text, and the rest of the query language narrows the
+/// result: `taskyard search parser tag:db not status:completed`. The best answers come first.
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// The words, and conditions that the tasks must meet
     #[arg(value_name = "QUERY", required = true)]
     pub(crate) query: Vec<String>,
 
-    /// In all lists of the store
+    /// Search all lists of the store
     #[arg(long)]
     pub(crate) everywhere: bool,
 
-    /// Internal tasks too
+    /// Include internal tasks
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -318,7 +319,7 @@ impl Search {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         let query = context.query_of_words(&self.query)?;
         if query.is_empty() {
-            return Err(Problem::usage("no_words", "there are no words to search for"));
+            return Err(Problem::usage("no_words", "the search text is empty"));
         }
         let yard = context.yard()?;
         let hits: Vec<(Option<ListId>, Hit)> = match self.everywhere {

@@ -17,16 +17,16 @@ use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::{Output, quoted};
 use crate::places;
 
-/// Show every list of the store, and which one is ours; rename and remove lists
+/// Show, rename and remove the lists of the store
 ///
-/// A list that lost its open tasks is shown as gone, also where its directory went with them.
+/// A list that lost its open tasks is shown as gone, even if its directory is gone too.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Lists {
     #[command(subcommand)]
     pub(crate) action: Option<ListsAction>,
 
-    /// Show so many at most, by name
+    /// The maximum number of lists, sorted by name
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: Option<u32>,
 }
@@ -50,7 +50,7 @@ impl Lists {
         }
         if lists.is_empty() {
             output.say(&Line::plain("No lists found"))?;
-            output.advise("the first `taskyard create` makes one")?;
+            output.advise("`taskyard create` makes the first one")?;
         }
         let look = output.look();
         let widest = lists.iter().map(|known| Line::plain(known.info.list.as_str()).width()).max().unwrap_or(0).min(48);
@@ -73,7 +73,7 @@ impl Lists {
             output.line(&look.fitted(line))?;
         }
         if has_more {
-            output.advise("there are more; leave `--limit` out to see them all")?;
+            output.advise("there are more; leave out `--limit` to see them all")?;
         }
         if lists.iter().any(|known| known.gone.is_some()) {
             output.advise("bring them back with `taskyard restore --all --list LIST`")?;
@@ -94,24 +94,24 @@ fn loss(gone: &Gone) -> Line {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListsAction {
-    /// Give a list another name; the directories that use it use the new one
+    /// Rename a list; the directories that use it follow
     Rename {
         /// The list
         #[arg(value_name = "OLD")]
         from: String,
-        /// Its new name, which no list has
+        /// Its new name, which must be unused
         #[arg(value_name = "NEW")]
         to: String,
-        /// Also while agents work on its tasks
+        /// Rename it even if agents are working on its tasks
         #[arg(long)]
         force: bool,
     },
-    /// Remove a list: its tasks go to the journal, from which they can be restored
+    /// Remove a list; its tasks stay in the journal, from which they can be restored
     Remove {
         /// The list
         #[arg(value_name = "NAME")]
         removed: String,
-        /// Also if it is in use: by a directory, by a team, by a job, or by agents that work on its tasks
+        /// Remove it even if it is in use by a directory, a team, a job, or agents that are working on its tasks
         #[arg(long)]
         force: bool,
     },
@@ -140,13 +140,13 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
     for (list, _) in &pairs {
         let yard = yard.on(list.clone());
         if let Some(team) = team_of(&yard, list)? {
-            return Err(in_use(list, &team, "a team's list has the name of the team"));
+            return Err(in_use(list, &team, "a team's list has the team's name"));
         }
         if let Some(job) = job_on(list, context)? {
             return Err(in_use(list, &job, "wait for its end, or stop it with `taskyard job stop`"));
         }
         if !force && let Some(agent) = agent_on(&yard)? {
-            return Err(in_use(list, &agent, "rename it all the same with `--force`"));
+            return Err(in_use(list, &agent, "rename it anyway with `--force`"));
         }
     }
     let store = context.address()?.to_string();
@@ -169,7 +169,7 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
         tasks.insert(list.clone(), yard.rename_list(list, named)?.done()?.len());
         taskyard::failpoint::reach("rename: the tasks have moved");
     }
-    let rest = "the list has its new name; the same command again has the directories that use it follow";
+    let rest = "the list has its new name; run the same command again to update the directories that use it";
     let mut directories = 0;
     if let Ok(data) = places::data(context.environment()) {
         let followed = Machine::open(&data).and_then(|machine| {
@@ -181,7 +181,7 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
     taskyard::failpoint::reach("rename: the directories use the new name");
     let mut left = Vec::new();
     for (list, _) in &pairs {
-        let hint = "the list has its new name; the same command again removes its old directory";
+        let hint = "the list has its new name; run the same command again to remove its old directory";
         left.push((list.clone(), remove_place(&yard, list, hint)?));
     }
     let tasks = |list: &ListId| tasks.get(list).copied().unwrap_or(0);
@@ -190,7 +190,7 @@ fn rename(from: &str, to: &str, force: bool, context: &Context, output: &mut Out
     let here = context.directory().and_then(|directory| context.in_directory(directory.to_owned()).choice());
     let is_old = |list: &ListId| pairs.iter().any(|(old, _)| old == list);
     if let Some(here) = here.ok().filter(|here| is_old(&here.list) && !output.is_json()) {
-        output.warn(&format!("here `{}` is used all the same: {}", here.list, here.reason))?;
+        output.warn(&format!("here `{}` is still used: {}", here.list, here.reason))?;
     }
     Ok(Exit::Done)
 }
@@ -267,13 +267,13 @@ fn tell_of_renaming(renamed: &Renamed, output: &mut Output) -> Result<Exit, Prob
     }
     let mut line = Line::plain(if from == to { "List " } else { "Renamed list " }).with(Tone::Strong, from.as_str());
     match from == to {
-        true => line.push(Tone::Plain, " has that name already"),
+        true => line.push(Tone::Plain, " already has that name"),
         false => line = line.with(Tone::Plain, " to ").with(Tone::Strong, to.as_str()),
     }
     match branches.len() {
         0 => {}
         1 => line.push(Tone::Plain, ", and the list of one branch"),
-        count => line.push(Tone::Plain, &format!(", and its {count} lists of branches")),
+        count => line.push(Tone::Plain, &format!(", and the lists of its {count} branches")),
     }
     output.say(&line)?;
     for (list, names) in left {
@@ -311,13 +311,13 @@ fn remove(name: &str, force: bool, context: &Context, output: &mut Output) -> Re
         return Err(context.no_such_list(&list)?);
     }
     if !force && let Some(why) = user_of(&list, &yard, context)? {
-        return Err(in_use(&list, &why, "remove it all the same with `--force`"));
+        return Err(in_use(&list, &why, "remove it anyway with `--force`"));
     }
     let yard = if force { yard.overruling() } else { yard };
     let cleared = yard.clear()?.done()?;
     taskyard::failpoint::reach("remove: the list is empty");
     let left =
-        remove_place(&yard, &list, "its tasks are in the journal; the same command again removes its directory")?;
+        remove_place(&yard, &list, "its tasks are in the journal; run the same command again to remove its directory")?;
     if output.is_json() {
         let revision = cleared.revision.map(|revision| revision.0);
         output.document(ListRemoved { list: list.as_str(), tasks: cleared.tasks.len(), revision, left: &left })?;

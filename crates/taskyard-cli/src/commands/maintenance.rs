@@ -17,29 +17,29 @@ use crate::context::{Context, git_failed};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Find what is wrong with the list, and mend it
+/// Find and repair defects of the list
 ///
-/// Looks for edges that only one side knows of or that lead nowhere, circles, tasks that the client cannot see, files
-/// that cannot be read, ids that are given twice, abandoned locks and temporary files, a mark from which numbers would
-/// be given out again, a list that another program emptied, changes that other programs unknowingly reverted, tasks
-/// that they replaced by others, a damaged journal or one that a newer Taskyard wrote, owners who show no life, jobs
-/// and team members whose process is gone, and keys of taskyard.toml that mean nothing. Each finding says what it means
-/// and what would mend it. Exits 3 when it found something. A journal that is larger than `[journal] max_size`, records
-/// of lists that are gone, a clock that has jumped, inotify instances that run out, repositories that share the list, and
-/// worktrees that are not as their tasks say are warnings: nothing is wrong yet.
+/// Looks for one-sided and dangling dependencies, dependency cycles, tasks that the client cannot see, unreadable
+/// files, duplicate ids, abandoned locks and temporary files, a mark from which numbers would be reused, a list that
+/// another program emptied, changes that other programs reverted with stale data, tasks that they replaced, a damaged
+/// journal or one that a newer Taskyard wrote, owners with no recent activity, jobs and team members whose process is
+/// gone, and unknown keys of taskyard.toml. Each finding says what it means and how it would be repaired. Exits with 3
+/// if it found something. A journal that is larger than `[journal] max_size`, records of lists that are gone, a clock
+/// that has jumped, inotify instances that run out, repositories that share the list, and worktrees that differ from
+/// what their tasks record are warnings: nothing is wrong yet.
 ///
-/// What --fix does to tasks is one revision: `taskyard undo` takes it back.
+/// --fix changes tasks in one revision, which `taskyard undo` reverts.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Show what would be mended, and ask; with --yes mend it
+    /// Repair what can be repaired, after asking
     #[arg(long)]
     pub(crate) fix: bool,
 
-    /// Also tell of tasks without an `activeForm`
+    /// Also report tasks without an `activeForm`
     #[arg(long)]
     pub(crate) lint: bool,
 
-    /// Mend without asking
+    /// Repair without asking
     #[arg(long, requires = "fix")]
     pub(crate) yes: bool,
 }
@@ -98,7 +98,7 @@ impl Doctor {
                 crate::displays::way_back(revision, output)?;
             }
             for finding in mended.left.iter().filter(|finding| !finding.code.is_warning()) {
-                output.warn(&format!("left as it is: {}", finding.message))?;
+                output.warn(&format!("not changed: {}", finding.message))?;
             }
         }
         let is_well = mended.left.iter().all(|finding| finding.code.is_warning());
@@ -122,7 +122,7 @@ impl Doctor {
             file: Some(explained.path.display().to_string()),
             message: explained.message,
             means: explained.means,
-            fix: explained.can_be_finished.then(|| "finish the move, or take it back".to_owned()),
+            fix: explained.can_be_finished.then(|| "finish or revert the move".to_owned()),
             severity: Some(Severity::Warning),
             lost: None,
         };
@@ -135,7 +135,7 @@ impl Doctor {
         }
         let agreed = output.ask(&format!("Mend {}?", things(mendable)))?;
         if !agreed {
-            let line = Line::new().with(Tone::Dim, "mend with ").with(Tone::Hint, "taskyard doctor --fix --yes");
+            let line = Line::new().with(Tone::Dim, "repair with ").with(Tone::Hint, "taskyard doctor --fix --yes");
             output.say(&line)?;
         }
         Ok(agreed)
@@ -188,15 +188,15 @@ fn tell(
         output.say(&Line::new().with(Tone::Dim, "Nothing is wrong yet"))?;
         return Ok(());
     }
-    output.say(&Line::new().with(Tone::Dim, &format!("Found {found}; {mendable} can be mended")))?;
+    output.say(&Line::new().with(Tone::Dim, &format!("Found {found}; {mendable} can be repaired")))?;
     if mendable > 0 && !fixing {
-        output.advise("mend with `taskyard doctor --fix`")?;
+        output.advise("repair with `taskyard doctor --fix`")?;
     }
     let is_newer = |finding: &Finding| finding.code == FindingCode::NewerFormat;
     if findings.iter().any(is_newer) {
-        output.advise("use the newer taskyard: this one changes nothing there")?;
+        output.advise("upgrade taskyard: this version changes nothing there")?;
     } else if wrong.clone().any(|finding| finding.fix.is_none()) {
-        output.advise("what has no fix needs a person: correct the file, or move it out of the list's directory")?;
+        output.advise("the rest has no automatic fix: correct the file, or move it out of the list's directory")?;
     }
     Ok(())
 }
@@ -205,18 +205,18 @@ fn things(count: usize) -> String {
     if count == 1 { "1 thing".to_owned() } else { format!("{count} things") }
 }
 
-/// Copy every list of the store with its history, the teams, and what this machine remembers
+/// Back up every list of the store with its history, and the teams
 ///
 /// A path that ends with `.tar` becomes one archive, any other one a folder. Each list is copied as it is at one
-/// moment, even while others write to it. The backup appears when it is complete, and only you can read it. Bring it
-/// back with `taskyard restore --from PATH`. Of a store in PostgreSQL only the lists are copied; they come back to files as
-/// well.
+/// moment, even while others write to it. The backup appears when it is complete, and only you can read it. Restore it
+/// with `taskyard restore --from PATH`. Of a store in PostgreSQL only the lists are copied; they can be restored to
+/// files, too.
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
     /// The archive (`….tar`) or folder to write
     path: PathBuf,
 
-    /// Let the new backup take the place of an older one
+    /// Replace an existing backup
     #[arg(long)]
     replace: bool,
 }
@@ -258,15 +258,15 @@ impl Backup {
         output.say(&line)?;
         for list in &manifest.lists {
             if let Some(why) = &list.journal_problem {
-                output.warn(&format!("not everything of `{}` is in it: {why}", list.list))?;
+                output.warn(&format!("`{}` is incomplete in the backup: {why}", list.list))?;
             }
             for (name, why) in &list.left_out {
-                output.warn(&format!("`{name}` of `{}` is not in it: {why}", list.list))?;
+                output.warn(&format!("`{name}` of `{}` is not in the backup: {why}", list.list))?;
             }
         }
         for team in &manifest.teams {
             for (name, why) in &team.left_out {
-                output.warn(&format!("`{name}` of the team `{}` is not in it: {why}", team.team))?;
+                output.warn(&format!("`{name}` of team `{}` is not in the backup: {why}", team.team))?;
             }
         }
         Ok(exit)

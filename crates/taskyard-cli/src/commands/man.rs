@@ -27,11 +27,11 @@ use crate::output::Output;
 /// commands.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The command or the topic; the whole program where none is named
+    /// The command or topic; default: the whole program
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
 
-    /// The form it is printed in
+    /// The output format
     #[arg(long, value_name = "FORMAT", default_value = "roff")]
     format: Format,
 
@@ -106,9 +106,8 @@ fn page_of(program: clap::Command, name: Option<&str>) -> Result<clap::Command, 
     let mut all = grouped(program);
     all.build();
     let Some(name) = name else { return Ok(all) };
-    let unknown = || {
-        Problem::usage("usage", format!("there is no command `{}`", name.escape_debug())).hint("see `taskyard help`")
-    };
+    let unknown =
+        || Problem::usage("usage", format!("unknown command `{}`", name.escape_debug())).hint("see `taskyard help`");
     all.get_subcommands().find(|inner| inner.get_name() == name).cloned().ok_or_else(unknown)
 }
 
@@ -173,9 +172,9 @@ fn trimmed(text: &str) -> String {
     text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// Print the script that completes words in a shell
+/// Print the completion script for a shell
 ///
-/// It asks taskyard itself, which knows tasks with their titles, lists, agents, tags, jobs, teams and the values of every option.
+/// It completes tasks with their titles, lists, agents, tags, jobs, teams and the values of every option.
 ///
 /// bash: eval "$(taskyard completions bash)" in ~/.bashrc
 ///

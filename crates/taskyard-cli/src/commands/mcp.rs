@@ -30,7 +30,7 @@ use crate::places;
 
 /// Serve the list to an agent: the Model Context Protocol on standard input and output
 ///
-/// Agents start this themselves. Their claims last as long as it runs, and a minute longer.
+/// Agents start this themselves. Their claims last while it runs, and one minute longer.
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) enum Tools {
 impl Mcp {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if io::stdin().is_terminal() {
-            output.warn("this speaks to programs: agents start it themselves; end it with Ctrl-D")?;
+            output.warn("this is a server for programs: agents start it themselves; press Ctrl-D to end it")?;
         }
         let project = context.environment().client_project.clone().filter(|project| project.is_dir());
         let directory = project.map_or_else(|| context.directory().map(ToOwned::to_owned), Ok)?;

@@ -29,22 +29,22 @@ use crate::displays::notices::{notify_of_end, notify_of_message};
 use crate::exit::{Exit, Problem, exit_of};
 use crate::output::{Output, when_reader_leaves};
 
-/// Show what waits for you: messages, and your jobs
+/// Show your messages and your jobs
 ///
 /// Jobs that have ended come first, then those that still run. Everything is shown again until it is acknowledged, so
-/// nothing is lost when its reader dies. --ack acknowledges what was shown, once it has been written out. --follow
-/// shows messages as they come, one JSON object per line in a pipe.
+/// nothing is lost if the reader dies. --ack acknowledges what was shown, once it has been written out. --follow shows
+/// messages as they come, one JSON object per line in a pipe.
 #[derive(Debug, Args)]
 pub(crate) struct Inbox {
     /// Acknowledge what is shown
     #[arg(long)]
     pub(crate) ack: bool,
 
-    /// Go on showing messages as they come
+    /// Keep showing messages as they arrive
     #[arg(long, conflicts_with = "sent")]
     pub(crate) follow: bool,
 
-    /// Show how far your own messages got
+    /// Show the delivery state of your own messages
     #[arg(long, conflicts_with = "ack")]
     pub(crate) sent: bool,
 
@@ -52,7 +52,7 @@ pub(crate) struct Inbox {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["follow", "sent"])]
     pub(crate) from: Option<String>,
 
-    /// The team, where you are in several
+    /// The team, if you are in several
     #[arg(long, value_name = "TEAM")]
     pub(crate) team: Option<String>,
 
@@ -120,7 +120,7 @@ impl Inbox {
         }
         if received.malformed > 0 && !self.ack {
             let entries = if received.malformed == 1 { "entry is" } else { "entries are" };
-            output.warn(&format!("{} {entries} no message; --ack sets such aside", received.malformed))?;
+            output.warn(&format!("{} inbox {entries} not a message; --ack sets them aside", received.malformed))?;
         }
         if self.ack {
             output.flush()?;
@@ -136,7 +136,7 @@ impl Inbox {
                 acknowledged => acknowledged?,
             }
         } else if !received.deliveries.is_empty() || !ended.is_empty() {
-            output.advise("say that you have them with `taskyard inbox --ack`")?;
+            output.advise("acknowledge them with `taskyard inbox --ack`")?;
         }
         Ok(Exit::Done)
     }
@@ -233,7 +233,7 @@ fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut
     let Acknowledged { set_aside, .. } = teams.acknowledge(seat, &keys)?;
     for aside in set_aside {
         let entries = if aside.count == 1 { "entry was" } else { "entries were" };
-        output.warn(&format!("{} {entries} no message, kept in `{}`", aside.count, aside.kept_in))?;
+        output.warn(&format!("{} inbox {entries} not a message; kept in `{}`", aside.count, aside.kept_in))?;
     }
     Ok(())
 }
@@ -241,7 +241,7 @@ fn acknowledge(teams: &Teams, seat: &Seat, deliveries: &[Delivery], output: &mut
 fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem> {
     let outbox = teams.sent(seat, SENT)?;
     for (name, error) in &outbox.unreadable {
-        output.warn(&format!("how far messages to {name} came cannot be told: {error}"))?;
+        output.warn(&format!("the delivery state of messages to {name} is unknown: {error}"))?;
     }
     if output.is_json() {
         output.document(taskyard::answers::outbox(seat, &outbox))?;
@@ -269,25 +269,25 @@ fn sent(teams: &Teams, seat: &Seat, output: &mut Output) -> Result<Exit, Problem
     Ok(Exit::Done)
 }
 
-/// Write to a member of your team
+/// Send a message to a member of your team
 ///
-/// The message stays in the recipient's inbox until the recipient has acknowledged it; `taskyard inbox --sent` shows
-/// how far it got. With --to '*' everybody else in the team gets it. With `-` as TEXT it is read from stdin.
+/// The message stays in the recipient's inbox until the recipient acknowledges it; `taskyard inbox --sent` shows its
+/// delivery state. With --to '*' it goes to all other members. With `-` as TEXT it is read from stdin.
 #[derive(Debug, Args)]
 pub(crate) struct Send {
     /// The recipient; '*' for all
     #[arg(long, value_name = "AGENT", required_unless_present_any = ["approve", "reject"])]
     pub(crate) to: Option<String>,
 
-    /// What you write
+    /// The text of the message
     #[arg(value_name = "TEXT", num_args = 0.., allow_hyphen_values = false)]
     pub(crate) text: Vec<String>,
 
-    /// The same in a few words
+    /// A short summary
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
 
-    /// The team, where you are in several
+    /// The team, if you are in several
     #[arg(long, value_name = "TEAM")]
     pub(crate) team: Option<String>,
 
@@ -295,7 +295,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with_all = ["request", "approve", "reject"])]
     pub(crate) task: Option<TaskId>,
 
-    /// Ask the member to end, or to approve your plan, which is the text
+    /// Ask the member to shut down, or to approve your plan, which is the text
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["approve", "reject"])]
     pub(crate) request: Option<Request>,
 
@@ -303,7 +303,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "REQUEST", conflicts_with = "reject")]
     pub(crate) approve: Option<String>,
 
-    /// Turn a request down, by its id; the text says why
+    /// Decline a request, by its id; the text says why
     #[arg(long, value_name = "REQUEST")]
     pub(crate) reject: Option<String>,
 }
@@ -311,9 +311,9 @@ pub(crate) struct Send {
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Request {
-    /// That it ends
+    /// Ask it to shut down
     Shutdown,
-    /// That a plan is approved
+    /// Ask for approval of a plan
     Plan,
 }
 
@@ -334,7 +334,7 @@ impl Send {
             let rejection = self.reject.as_ref().map(|_| needs("the reason")).transpose()?;
             if !request.starts_with(SHUTDOWN) {
                 if to.is_empty() {
-                    return Err(Problem::usage("usage", "name whose plan it is with --to"));
+                    return Err(Problem::usage("usage", "name the author of the plan with --to"));
                 }
                 return told(teams.answer_plan(&seat, to, request, rejection)?.done()?, output);
             }
@@ -366,12 +366,12 @@ impl Send {
                 if let Some(ghost) = teams.ghosts(&seat.team)?.into_iter().find(|ghost| ghost.name == sent.to) {
                     let process = ghost.process.map(|pid| format!(" {pid}")).unwrap_or_default();
                     output.warn(&format!(
-                        "process{process} of {} has ended: it has this only when it comes back",
+                        "process{process} of {} has ended: it gets the message only if it comes back",
                         sent.to
                     ))?;
                 } else if teams.reads_no_messages_yet(&seat.team, &sent.to)? {
                     output.warn(&format!(
-                        "the program of {} reads no messages before it has a teammate of its own: it has this only then",
+                        "the program of {} reads no messages until it has a teammate: it gets the message then",
                         sent.to
                     ))?;
                 }
@@ -412,7 +412,7 @@ fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Ex
     }
     let names: Vec<&str> = sent.iter().map(|sent| sent.to.as_str()).collect();
     let line = match names.len() {
-        0 => Line::plain("There is nobody else in the team"),
+        0 => Line::plain("There are no other members in the team"),
         count => Line::plain(&format!("Sent to {count}: ")).with(Tone::Owner, &names.join(", ")),
     };
     output.say(&line)?;
@@ -424,10 +424,10 @@ fn broadcast(sent: &[Sent], missed: &[String], output: &mut Output) -> Result<Ex
 
 /// Replace or show the todo list of one agent
 ///
-/// A todo list is for one agent (--as) in one session of the client; nobody else sees it, and it has no history. It is kept where
-/// Claude Code 2.1.34 keeps it, in `todos/` of its directory. `write` reads the whole new list as JSON on stdin: an array of
-/// objects with `content`, `status` (pending, in_progress or completed) and `activeForm`, or an object with such an array as
-/// `todos`. Once everything in it is completed, the list is cleared.
+/// A todo list is for one agent (--as) in one session of the client; no one else sees it, and it has no history. It is
+/// kept where Claude Code 2.1.34 keeps it, in `todos/` of its directory. `write` reads the whole new list as JSON on
+/// stdin: an array of objects with `content`, `status` (pending, in_progress or completed) and `activeForm`, or an
+/// object with such an array as `todos`. Once everything in it is completed, the list is cleared.
 #[derive(Debug, Args)]
 pub(crate) struct Todo {
     #[command(subcommand)]
@@ -436,7 +436,7 @@ pub(crate) struct Todo {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Replace the list by the one on stdin
+    /// Replace the list with the one on stdin
     Write,
     /// Show the list
     Read,
@@ -456,8 +456,8 @@ fn write(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let (list, agent) = context.todo_list()?;
     // The file belongs to the client, so its rules apply.
     let given = todo_write::read(&list_on_stdin()?, Rules::Client(rules.client_version())).map_err(|error| {
-        Problem::usage("bad_input", "what came on stdin is no todo list")
-            .hint("`taskyard help todo` says what a list looks like")
+        Problem::usage("bad_input", "invalid todo list on stdin")
+            .hint("`taskyard help todo` shows the format")
             .said(error.to_string())
             .detail("feedback", error.to_string())
     })?;
@@ -501,7 +501,7 @@ fn list_on_stdin() -> Result<Value, Problem> {
     match json_text::from_slice(&bytes) {
         Ok(list @ Value::Array(_)) => Ok(json!({ "todos": list })),
         Ok(input) => Ok(input),
-        Err(error) => Err(Problem::usage("bad_input", format!("what came on stdin is no JSON: {error}"))
+        Err(error) => Err(Problem::usage("bad_input", format!("stdin is not JSON: {error}"))
             .hint("give the list as JSON: [{\"content\": .., \"status\": .., \"activeForm\": ..}]")),
     }
 }

@@ -26,17 +26,17 @@ use crate::places;
 /// The tasks get new numbers, and their edges follow. Both lists change, or neither.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
-    /// The list they leave
+    /// The source list
     pub(crate) from: String,
 
-    /// The list they come to
+    /// The destination list
     pub(crate) into: String,
 
-    /// Only what is not completed
+    /// Move only open tasks
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// Overrule the leases of agents that work on tasks that move
+    /// Override the leases of agents that work on tasks that move
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -74,10 +74,10 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
         output.say(&look.fitted(line))?;
     }
     for (waiting, on) in &merged.dropped_edges {
-        output.warn(&format!("#{waiting} waited for #{on}, which stayed behind: that edge is gone"))?;
+        output.warn(&format!("#{waiting} waited for #{on}, which stayed behind: that dependency is gone"))?;
     }
     if !merged.tasks.is_empty() {
-        let mut line = Line::new().with(Tone::Dim, "  take it back with ");
+        let mut line = Line::new().with(Tone::Dim, "  undo it with ");
         line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(into)));
         line.push(Tone::Dim, " and ");
         line.push(Tone::Hint, &format!("taskyard undo --list {}", quoted(from)));
@@ -88,24 +88,23 @@ pub(super) fn tell(merged: &Merged, from: &ListId, into: &ListId, output: &mut O
 
 /// Move a list with its history to another store
 ///
-/// The tasks keep their numbers and their contents to the letter, and history, notes and undo go with them. Between task
-/// files (`claude:`, `file:DIRECTORY`) and PostgreSQL it goes both ways. The list is moved or it is not, whatever is
-/// killed on the way: the same command again finishes the move or takes it back. From then on every command on the old
-/// place names the new one.
+/// The tasks keep their numbers and exact contents, and history, notes and undo move with them. It works both ways
+/// between task files (`claude:`, `file:DIRECTORY`) and PostgreSQL. The move is atomic: if it is interrupted, run the
+/// same command again to finish or revert it. Afterwards every command on the old place names the new one.
 ///
-/// A list is not moved while an agent holds one of its tasks, while a file of it cannot be read, or if it is the list of
-/// a team.
+/// A list is not moved while an agent holds one of its tasks or one of its files is unreadable, or if it is a team's
+/// list.
 #[derive(Debug, Args)]
 pub(crate) struct Move {
     /// The list to move; it keeps its name
     #[arg(value_name = "LIST")]
     source: String,
 
-    /// The address of the store it goes to
+    /// The address of the destination store
     #[arg(long, value_name = "ADDRESS")]
     to: WrittenAddress,
 
-    /// Show what would be moved, and move nothing
+    /// Show what would be moved, without moving it
     #[arg(long)]
     dry_run: bool,
 }
@@ -121,7 +120,7 @@ impl Move {
                 "list_of_team",
                 format!("`{list}` is the list of team {name}"),
             )
-            .hint("its members and messages would stay behind; end the team first")
+            .hint("its members and messages would not move; end the team first")
             .detail("team", name.as_str()));
         }
         let what = MoveList {
@@ -179,28 +178,28 @@ impl Move {
         output.say(&line)?;
         for name in &moved.left_behind {
             output.warn(&format!(
-                "`{name}` stayed in the old place of `{list}`: it is no task, or was changed meanwhile"
+                "`{name}` stayed in the old place of `{list}`: it is not a task, or was changed in the meantime"
             ))?;
         }
         Ok(Exit::Done)
     }
 }
 
-/// Bring the open tasks of an earlier session's list here
+/// Move the open tasks of an earlier session's list here
 ///
-/// The client starts every session with a list of its own, and what was still open stays behind in the old one. Without
-/// arguments this finds the lists that earlier sessions in this directory left, and offers to bring their open tasks here.
+/// The client starts every session with a new list, and open tasks stay behind in the old one. Without arguments this
+/// finds the lists of earlier sessions in this directory, and offers to move their open tasks here.
 ///
-/// A list that others count on keeps its tasks, unless --yes is given with its name: the list of this directory, one
-/// that a directory is bound to (`taskyard use`), one of a team. A task that somebody works on this moment is not moved
-/// at all.
+/// A list that is in use elsewhere keeps its tasks, unless --yes is given with its name: the list of this directory, a
+/// list that a directory is bound to (`taskyard use`), or a team's list. A task that someone is working on is never
+/// moved.
 #[derive(Debug, Args)]
 pub(crate) struct Adopt {
-    /// The list to take the open tasks of
+    /// The list to move the open tasks from
     #[arg(value_name = "LIST")]
     source: Option<String>,
 
-    /// Do not ask: take everything that was found, or take LIST though others count on it
+    /// Do not ask: move everything that was found, or move from LIST even if it is in use elsewhere
     #[arg(long)]
     yes: bool,
 }
@@ -256,7 +255,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
             output.document(merged_answer(&Merged::default(), from, yard.list_id()))?;
         } else {
             let mut line = Line::new().with(Tone::Strong, from.as_str());
-            line.push(Tone::Plain, " is the list in use here: there is nothing to bring");
+            line.push(Tone::Plain, " is the list in use here: there is nothing to move");
             output.say(&line)?;
         }
         return Ok(Exit::Done);
@@ -264,7 +263,7 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     let is_any = !yard.open_tasks_of(from)?.is_empty();
     let shared = if is_any { sharing.of(from)? } else { None };
     if let Some(why) = shared.as_ref().filter(|_| !is_sure) {
-        let question = format!("Others count on {from}: {why}. Bring its open tasks here, into {}?", yard.list_id());
+        let question = format!("{from} is in use elsewhere: {why}. Move its open tasks here, into {}?", yard.list_id());
         if !output.ask(&question)? {
             return Err(counted_on(from, why));
         }
@@ -273,9 +272,9 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
     if output.is_json() {
         output.document(merged_answer(&merged, from, yard.list_id()))?;
     } else if let Some(why) = shared {
-        output.warn(&format!("others counted on {from}: {why}; they no longer find these tasks there"))?;
+        output.warn(&format!("{from} is in use elsewhere: {why}; these tasks are no longer there"))?;
     } else if is_any && !is_session_list(from.as_str()) {
-        let note = format!("  {from} is no session's list: agents that work on it no longer find these tasks there");
+        let note = format!("  {from} is not a session's list: agents that work on it no longer find these tasks there");
         output.say(&Line::new().with(Tone::Dim, &note))?;
     }
     Ok(Exit::Done)
@@ -283,11 +282,13 @@ fn take_one(sharing: &Sharing<'_>, from: &ListId, is_sure: bool, output: &mut Ou
 
 /// Returns the problem that other agents rely on a list.
 fn counted_on(list: &ListId, why: &str) -> Problem {
-    Problem::new(ProblemKind::Refused, "shared_list", format!("others count on {list}: {why}; its tasks stay there"))
-        .hint(format!(
-            "work on it with `--list {list}`, or bring them here all the same with `taskyard adopt {list} --yes`"
-        ))
-        .detail("list", list.as_str())
+    Problem::new(
+        ProblemKind::Refused,
+        "shared_list",
+        format!("{list} is in use elsewhere: {why}; its tasks stay there"),
+    )
+    .hint(format!("work on it with `--list {list}`, or move them here anyway with `taskyard adopt {list} --yes`"))
+    .detail("list", list.as_str())
 }
 
 /// Finds the lists left by earlier sessions, and moves their open tasks here if confirmed.
@@ -322,10 +323,10 @@ fn take_found(sharing: &Sharing<'_>, is_sure: bool, output: &mut Output) -> Resu
         show(session, Some(why), output)?;
     }
     let them = if free.len() == 1 { "them" } else { "all of them" };
-    if !free.is_empty() && output.ask(&format!("Bring {them} here, into {}?", yard.list_id()))? {
+    if !free.is_empty() && output.ask(&format!("Move {them} here, into {}?", yard.list_id()))? {
         return take_all(yard, free, Vec::new(), output);
     }
-    let mut line = Line::new().with(Tone::Dim, "bring one here with ").with(Tone::Hint, "taskyard adopt LIST");
+    let mut line = Line::new().with(Tone::Dim, "move one here with ").with(Tone::Hint, "taskyard adopt LIST");
     if !free.is_empty() {
         line.push(Tone::Dim, ", all of them with ");
         line.push(Tone::Hint, "taskyard adopt --yes");
@@ -404,7 +405,7 @@ fn show(session: &SessionList, shared: Option<&str>, output: &mut Output) -> Res
         line.push(Tone::Dim, &format!("  last used {}", look.time(moment)));
     }
     if let Some(why) = shared {
-        line.push(Tone::Dim, &format!("; others count on it: {why}"));
+        line.push(Tone::Dim, &format!("; in use elsewhere: {why}"));
     }
     output.line(&line)?;
     let width = session.open.iter().map(|task| task.id.as_str().len() + 1).max().unwrap_or(0);

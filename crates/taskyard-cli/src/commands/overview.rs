@@ -35,7 +35,7 @@ pub(crate) fn overview(context: &Context, output: &mut Output) -> Result<Exit, P
     let title = yard.list_id().as_str();
     if listing.counts.iter().sum::<usize>() == 0 && needs.is_empty() {
         output.say(&Line::plain("  ").with(Tone::Strong, title).with(Tone::Dim, "  no tasks yet"))?;
-        output.advise("make one with `taskyard create \"Write the parser\"`")?;
+        output.advise("create one with `taskyard create \"Write the parser\"`")?;
         output.advise("see every command with `taskyard help`, and a short tour with `taskyard demo`")?;
         return Ok(Exit::Done);
     }
@@ -109,7 +109,7 @@ pub(super) fn unread(context: &Context, yard: &Yard) -> usize {
     count().unwrap_or(0)
 }
 
-/// Count the list: states, owners, priorities, tags, the longest chain, and the time spent
+/// Show statistics: counts by state, owner, priority and tag, the longest chain, and the time spent
 #[derive(Debug, Args)]
 pub(crate) struct Stats {}
 
@@ -227,8 +227,8 @@ fn chain(tasks: &[TaskId], arrow: &str) -> String {
 
 /// Print Claude Code's status line
 ///
-/// Reads the client's JSON on stdin and prints one line: what is in progress, how many are done, blocked, and what runs or waits to be read.
-/// `taskyard setup claude --statusline` has the client show it.
+/// Reads the client's JSON on stdin and prints one line: what is in progress, how many tasks are done and blocked,
+/// running jobs and unread messages. `taskyard setup claude --statusline` makes the client show it.
 #[derive(Debug, Args)]
 pub(crate) struct StatusLine {}
 
@@ -335,19 +335,19 @@ fn line(figures: &StatusFigures, output: &Output) -> Line {
 
 /// Print what an agent needs to know to work here
 ///
-/// Prints a short paragraph on how to take, finish, give back and create tasks, and the state of the list: for the
-/// instructions of an agent, or to read before work.
+/// Prints a short paragraph on how to claim, complete, release and create tasks, and the state of the list: for an
+/// agent's instructions, or to read before work.
 #[derive(Debug, Args)]
 pub(crate) struct Prime {}
 
 /// Instructions for working here; each sentence costs tokens.
 const HOW: [&str; 6] = [
     "Tasks here are kept with Taskyard; every agent and person shares this list.",
-    "Take work with `taskyard claim --next` (or `taskyard claim ID`), so that nobody else does it too; read it with `taskyard show ID`.",
+    "Take work with `taskyard claim --next` (or `taskyard claim ID`), so that no one else does it too; read it with `taskyard show ID`.",
     "Finished: `taskyard done ID` at once; the answer names what can start now. Not going to finish it: `taskyard release ID`.",
-    "New work that would be forgotten, or that somebody else could do: `taskyard create \"Subject\" -d \"how to tell it is done\" \
+    "New work that would be forgotten, or that someone else could do: `taskyard create \"Subject\" -d \"how to tell it is done\" \
      --blocked-by ID`. One trivial step needs no task.",
-    "Subagents share the name of their session: each passes `--as NAME`, a name of its own, with every command, or nobody can tell whose task is whose.",
+    "Subagents share the name of their session: each passes `--as NAME`, a name of its own, with every command, or their tasks cannot be told apart.",
     "The MCP tools TaskClaim, TaskUpdate, TaskRelease and TaskCreate do the same.",
 ];
 

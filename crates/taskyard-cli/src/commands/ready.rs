@@ -10,13 +10,13 @@ use crate::displays::tell_of_loss;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Show what can start now, best first, and why
+/// Show the ready tasks, best first, and why
 ///
-/// Shows pending tasks that nobody has and that wait for nothing: by priority, then by how long a chain waits behind
-/// them.
+/// Shows pending tasks without an owner or open blockers, sorted by priority and then by the length of the chain that
+/// depends on them.
 #[derive(Debug, Args)]
 pub(crate) struct Ready {
-    /// At most so many
+    /// The maximum number of tasks
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) number: Option<usize>,
 }
@@ -36,7 +36,7 @@ impl Ready {
         }
         if ranked.is_empty() {
             output.say(&Line::plain("Nothing is ready"))?;
-            output.advise("see what holds things up with `taskyard list --blocked`")?;
+            output.advise("see the blocked tasks with `taskyard list --blocked`")?;
         }
         if !stale.is_empty() {
             output.warn(&format!("stale_owner: {} in progress for a session that has ended", numbered(&stale_ids)))?;

@@ -28,12 +28,12 @@ use crate::server_host::ContextHost;
 
 /// Serve the list over HTTP: a board for the browser, an API at /api/v1, events, metrics, and MCP at /mcp
 ///
-/// Programs show a token: the one that the first start makes, or one of `taskyard token`. A browser enters by the
-/// printed link, which works once. Only programs on this machine reach it unless --bind says otherwise; beyond this
-/// machine everything is encrypted unless --insecure says otherwise.
+/// Programs authenticate with a token: the one created at the first start, or one made with `taskyard token`. A browser
+/// signs in with the printed single-use link. Only programs on this machine can connect, unless --bind is given;
+/// connections from other machines are encrypted, unless --insecure is given.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The port; 0 takes any that is free
+    /// Port to listen on; 0 picks a free port
     #[arg(long, value_name = "PORT", default_value_t = 8787)]
     pub(crate) port: u16,
 
@@ -41,11 +41,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub(crate) bind: IpAddr,
 
-    /// A name under which it is reached, besides its addresses; may be given several times
+    /// A host name of the server, besides its addresses; may be given several times
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
 
-    /// The address under which a proxy shows it, with the path it is found at: `https://board.example/yard`
+    /// The public address behind a proxy, with its path: `https://board.example/yard`
     #[arg(long, value_name = "URL")]
     pub(crate) public_url: Option<PublicUrl>,
 
@@ -53,15 +53,17 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// The certificate to encrypt with, as a PEM file; beyond this machine one is made where none is given
+    /// The TLS certificate, as a PEM file; if none is given, a self-signed one is generated for access from other
+    /// machines
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of the certificate, as a PEM file
+    /// The private key of the certificate, as a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Listen beyond this machine without encryption: anybody who sees the traffic can read the token and every task
+    /// Allow access from other machines without encryption: anyone who sees the traffic can read the token and every
+    /// task
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) insecure: bool,
 
@@ -76,7 +78,8 @@ impl Serve {
         let token = ServerToken::load_or_make(&data)?;
         if token.was_readable() {
             let path = token.path().display();
-            output.warn(&format!("others could read the token; remove `{path}` and start again to have a new one"))?;
+            output
+                .warn(&format!("other users could read the token; remove `{path}` and start again to get a new one"))?;
         }
         let tls = match (&self.tls_cert, &self.tls_key) {
             (Some(certificate), Some(key)) => Some(Tls::given(certificate, key)?),
@@ -128,16 +131,16 @@ impl Serve {
             line.push(Tone::Hint, link);
             output.line(&line)?;
             let mut say = |words: &str| output.line(&Line::new().with(Tone::Dim, &format!("  {words}")));
-            say("the link opens one browser, once")?;
+            say("the link signs in one browser, once")?;
             say(&format!(
                 "programs: {api} and {mcp}, with `Authorization: Bearer TOKEN`; the token is in {token_file}"
             ))?;
             if let Some(fingerprint) = fingerprint {
-                say(&format!("encrypted; the certificate has SHA-256 {fingerprint}"))?;
+                say(&format!("encrypted; the certificate's SHA-256 is {fingerprint}"))?;
             }
         }
         if fingerprint.is_none() && !self.bind.to_canonical().is_loopback() {
-            output.warn("nothing is encrypted: anybody who sees the traffic can read the token and every task")?;
+            output.warn("nothing is encrypted: anyone who sees the traffic can read the token and every task")?;
         }
         Ok(())
     }
@@ -176,10 +179,11 @@ fn address(text: &str) -> Result<IpAddr, AddrParseError> {
     if text.eq_ignore_ascii_case("localhost") { Ok(Ipv4Addr::LOCALHOST.into()) } else { text.parse() }
 }
 
-/// Say who may use the server: tokens by name, and browsers
+/// Manage access to the server: tokens and browsers
 ///
 /// A program sends its token as `Authorization: Bearer TOKEN`. The secret is shown once; Taskyard keeps only a digest
-/// of it. A browser is let in by a link of `taskyard serve`, until it is logged out or asks for nothing for 7 days.
+/// of it. A browser signs in with a link of `taskyard serve`, and stays signed in until it is logged out or inactive
+/// for 7 days.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -188,21 +192,21 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Make a token and show it, once
+    /// Create a token and show it once
     Create {
         /// Its name: a program that uses it acts under this name unless it gives another, and so do the browsers that
         /// its links let in
         name: String,
-        /// What it may do
+        /// Its scope
         #[arg(long, value_name = "SCOPE", default_value = "read")]
         scope: ScopeWord,
-        /// How long it is valid (`30d`); for ever by default
+        /// How long it is valid (`30d`); default: forever
         #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
         expires: Option<Duration>,
     },
-    /// Show the tokens and the browsers there are, without their secrets
+    /// Show the tokens and browsers, without their secrets
     List,
-    /// Revoke a token, or log a browser out, from the next request on
+    /// Revoke a token or log out a browser, effective from the next request
     Revoke {
         /// The name of the token or the browser
         name: String,
@@ -212,11 +216,11 @@ pub(crate) enum Action {
 /// What a token may do.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ScopeWord {
-    /// Look at everything
+    /// Read everything
     Read,
     /// Change tasks, claim them, write messages
     Work,
-    /// Everything: run commands, clear lists, give tokens
+    /// Everything: run commands, clear lists, create tokens
     All,
 }
 
@@ -287,7 +291,7 @@ fn list(
         line.push(Tone::Plain, &format!("  {}", record.scope.as_str()));
         match record.counts(now) {
             true => line.push(Tone::Dim, &until(record, output)),
-            false => line.push(Tone::Warning, ", no longer counts"),
+            false => line.push(Tone::Warning, ", is revoked"),
         }
         output.line(&line)?;
     }
@@ -304,5 +308,5 @@ fn list(
 }
 
 fn until(record: &TokenRecord, output: &Output) -> String {
-    record.expires.map(|at| format!(", counts until {}", output.look().planned(Timestamp(at)))).unwrap_or_default()
+    record.expires.map(|at| format!(", valid until {}", output.look().planned(Timestamp(at)))).unwrap_or_default()
 }

@@ -24,46 +24,46 @@ use crate::places;
 
 /// Register Taskyard with an agent
 ///
-/// Adds the MCP server `taskyard mcp` to the agent's own configuration, and nothing else in it changes: comments, order and
-/// indentation stay. For Claude Code it also adds the hooks and a skill, and in a project the variable that has its own task
-/// tools use the list that people use there. It shows what it adds, asks on a terminal, and changes
-/// nothing when everything is there already; --remove restores what was.
+/// Adds the MCP server `taskyard mcp` to the agent's own configuration, and nothing else in it changes: comments, order
+/// and indentation stay. For Claude Code it also adds the hooks and a skill, and in a project the variable that makes
+/// its own task tools use the project's list. It shows what it adds, asks on a terminal, and changes nothing if
+/// everything is registered already; --remove restores the earlier state.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
     /// The agent
     #[arg(value_name = "AGENT", value_parser = agents(), required_unless_present_any = ["all", "list"])]
     which: Option<Agent>,
 
-    /// Every agent that is installed here; with --remove every agent that knows Taskyard
+    /// Every agent installed on this machine; with --remove, every agent it is registered with
     #[arg(long, conflicts_with = "which")]
     all: bool,
 
     // The global flag of this name takes a value, and its value arrives here too; an empty one names no list.
-    /// Show which agents are installed here, and which of them know Taskyard
+    /// Show which agents are installed on this machine, and with which Taskyard is registered
     #[arg(long, num_args = 0, default_missing_value = "", conflicts_with_all = ["all", "remove", "allow_tools"])]
     list: Option<String>,
 
-    /// For you everywhere, or for everybody in this project
+    /// For you everywhere, or for everyone in this project
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     scope: ScopeWord,
 
-    /// Show what would change, and change nothing
+    /// Show what would change, without changing it
     #[arg(long)]
     dry_run: bool,
 
-    /// Take it back
+    /// Undo the registration
     #[arg(long, conflicts_with = "allow_tools")]
     remove: bool,
 
-    /// Let the agent use our tools without asking each time (Claude Code)
+    /// Let the agent use Taskyard's tools without asking each time (Claude Code)
     #[arg(long)]
     allow_tools: bool,
 
-    /// Have Claude Code show `taskyard statusline`; a status line that is there stays
+    /// Let Claude Code show `taskyard statusline`; an existing status line is kept
     #[arg(long = "statusline", conflicts_with = "remove")]
     status_line: bool,
 
-    /// Do not ask; only a terminal is asked
+    /// Skip the confirmation prompt
     #[arg(long, short)]
     yes: bool,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Setup {
 enum ScopeWord {
     /// For you, everywhere
     User,
-    /// For everybody, in this project
+    /// For everyone, in this project
     Project,
 }
 
@@ -88,8 +88,8 @@ struct Done {
 const fn skipped_in_words(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::NotFound => "not found here",
-        SkipReason::NoSuchScope => "no servers of a project",
-        SkipReason::NotRegistered => "nothing of Taskyard there",
+        SkipReason::NoSuchScope => "no project-level servers",
+        SkipReason::NotRegistered => "Taskyard is not registered there",
     }
 }
 
@@ -102,19 +102,23 @@ impl Setup {
         let mut options = self.options(context)?;
         let own_line = users_own_status_line(&options).filter(|_| self.status_line && self.scope == ScopeWord::Project);
         if let Some(path) = own_line {
-            output.warn(&format!("the status line in `{}` stays: one of the project would hide it", path.display()))?;
+            output.warn(&format!(
+                "the status line in `{}` was not changed: a project's status line would hide \
+                it",
+                path.display()
+            ))?;
             options.status_line = false;
         }
         if self.list.as_deref() == Some("") {
             return self.show_standings(&options, output);
         }
         if let Some(agent) = self.which.filter(|agent| self.allow_tools && *agent != Agent::Claude) {
-            let message = format!("--allow-tools is for Claude Code; {} asks in its own way", agent.name());
-            return Err(Problem::usage("usage", message).hint("leave --allow-tools out"));
+            let message = format!("--allow-tools is only for Claude Code, not for {}", agent.name());
+            return Err(Problem::usage("usage", message).hint("leave out --allow-tools"));
         }
         if let Some(agent) = self.which.filter(|agent| self.status_line && *agent != Agent::Claude) {
-            let message = format!("--statusline is for Claude Code; {} has none that we know", agent.name());
-            return Err(Problem::usage("usage", message).hint("leave --statusline out"));
+            let message = format!("--statusline is only for Claude Code, not for {}", agent.name());
+            return Err(Problem::usage("usage", message).hint("leave out --statusline"));
         }
         let data = places::data(context.environment())?;
         let exit = match self.which {
@@ -128,7 +132,7 @@ impl Setup {
             None => self.set_up_all(&options, &data, output)?,
         };
         if !self.remove && !self.dry_run && !is_on_path(context.environment()) {
-            output.warn("agents start `taskyard` by its name, and it is not on your PATH")?;
+            output.warn("agents start `taskyard` by name, but it is not on your PATH")?;
         }
         Ok(exit)
     }
@@ -142,9 +146,13 @@ impl Setup {
             output.say(&Line::plain(&format!("Found {}", names(&agents))))?;
         }
         if agents.is_empty() && !output.is_json() {
-            let text = if self.remove { "No agent knows Taskyard" } else { "No agent was found here" };
+            let text = if self.remove {
+                "Taskyard is not registered with any agent"
+            } else {
+                "No agents were found on this machine"
+            };
             output.say(&Line::plain(text))?;
-            output.advise("see the agents it looks for with `taskyard setup --list`")?;
+            output.advise("see the supported agents with `taskyard setup --list`")?;
         }
         let mut answers = Vec::new();
         let mut exit = Exit::Done;
@@ -227,12 +235,12 @@ impl Setup {
     fn conclude(&self, done: &Done, output: &mut Output) -> Result<(), Problem> {
         let name = done.agent.name();
         let text = match (done.plan.changes_anything(), done.applied, self.remove) {
-            (false, _, false) => format!("{name} knows Taskyard already; nothing to change"),
-            (false, _, true) => format!("{name} has nothing of Taskyard; nothing to remove"),
-            (true, false, _) if self.dry_run => "Nothing was changed: this was a dry run".to_owned(),
-            (true, false, _) => "Nothing was changed; without asking it is done with --yes".to_owned(),
-            (true, true, false) => format!("{name} knows Taskyard from its next start on"),
-            (true, true, true) => format!("{name} has nothing of Taskyard any more"),
+            (false, _, false) => format!("Taskyard is already registered with {name}; nothing to change"),
+            (false, _, true) => format!("Taskyard is not registered with {name}; nothing to remove"),
+            (true, false, _) if self.dry_run => "Nothing was changed (dry run)".to_owned(),
+            (true, false, _) => "Nothing was changed; pass --yes to skip the question".to_owned(),
+            (true, true, false) => format!("Registered Taskyard with {name}, effective from its next start"),
+            (true, true, true) => format!("Removed Taskyard from {name}"),
         };
         output.say(&Line::plain(&text))?;
         if let Some(needed) = done.agent.still_needed(self.scope.into()).filter(|_| !self.remove) {
@@ -240,7 +248,7 @@ impl Setup {
         }
         if done.applied && !self.remove {
             let reverse = self.reverse(done.agent);
-            output.say(&Line::new().with(Tone::Dim, "  take it back with ").with(Tone::Hint, &reverse))?;
+            output.say(&Line::new().with(Tone::Dim, "  undo it with ").with(Tone::Hint, &reverse))?;
         }
         Ok(())
     }
@@ -328,7 +336,7 @@ pub(crate) fn show(change: &Change, home: Option<&Path>, output: &mut Output) ->
     for entry in &change.otherwise {
         let note = Line::new()
             .with(Tone::Strong, &path)
-            .with(Tone::Dim, &format!("  {entry} is there in another form, and stays"));
+            .with(Tone::Dim, &format!("  {entry} exists in a different form and was not changed"));
         output.say(&note)?;
     }
     if change.outcome == Outcome::Unchanged {
@@ -399,7 +407,7 @@ pub(crate) fn show_standings(agents: &[Agent], options: &SetupOptions, output: &
         output.line(&look.fitted(line))?;
     }
     if unknown_to_some {
-        output.advise("register with all that are installed with `taskyard setup --all`")?;
+        output.advise("register with all installed agents with `taskyard setup --all`")?;
     }
     Ok(())
 }
@@ -454,7 +462,7 @@ fn in_words(user: &Registration, project: &Registration, is_installed: bool) -> 
         (false, false) => return "not installed".to_owned(),
     };
     let by_hand = [user, project].iter().any(|standing| matches!(standing, Registration::Otherwise));
-    if by_hand { format!("{known}, in a form of its own") } else { known.to_owned() }
+    if by_hand { format!("{known}, in a customized form") } else { known.to_owned() }
 }
 
 /// Abbreviates the home directory as `~`.
@@ -469,7 +477,7 @@ fn in_home(path: &Path, home: Option<&Path>) -> String {
 pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Problem {
     let message = error.to_string();
     let by_hand = match wish {
-        Wish::Remove => "take `taskyard` out by hand".to_owned(),
+        Wish::Remove => "remove `taskyard` by hand".to_owned(),
         Wish::Register | Wish::RegisterAndAllowTools => format!("do it by hand: {}", agent.by_hand()),
     };
     match error {
@@ -483,7 +491,7 @@ pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Prob
         SetupError::Unfit { path, unfit } => {
             let (Unfit::Unreadable { line, .. } | Unfit::Shape { line, .. } | Unfit::Odd { line, .. }) = unfit;
             Problem::new(ProblemKind::CouldNot, "agent_config", message)
-                .hint(format!("nothing was changed; mend the file and try again, or {by_hand}"))
+                .hint(format!("nothing was changed; correct the file and try again, or {by_hand}"))
                 .detail("path", path.display().to_string())
                 .detail("line", line)
         }
@@ -491,8 +499,8 @@ pub(crate) fn setup_problem(error: SetupError, agent: Agent, wish: Wish) -> Prob
             .hint("run the same command again")
             .detail("path", path.display().to_string()),
         SetupError::Machine(error) => Problem::from(error)
-            .hint("Taskyard keeps there what `--remove` needs; set TASKYARD_HOME to a directory that can be written"),
-        SetupError::OnlyForUser { .. } => Problem::usage("usage", message).hint("leave --scope project out"),
+            .hint("Taskyard stores there what `--remove` needs; set TASKYARD_HOME to a writable directory"),
+        SetupError::OnlyForUser { .. } => Problem::usage("usage", message).hint("leave out --scope project"),
         SetupError::NoHome => Problem::new(ProblemKind::CouldNot, "no_home", message)
             .hint(format!("set {HOME} to your home directory, or use --scope project")),
     }

@@ -112,7 +112,7 @@ pub(super) fn is_agreed(
 pub(super) fn none_is_like_that(output: &mut Output) -> Result<Exit, Problem> {
     match output.is_json() {
         true => output.document(Unchanged { dry_run: None, tasks: Vec::new(), refused: Vec::new() })?,
-        false => output.say(&Line::new().with(Tone::Dim, "No task is like that."))?,
+        false => output.say(&Line::new().with(Tone::Dim, "No matching tasks."))?,
     }
     Ok(Exit::Done)
 }

@@ -94,7 +94,7 @@ fn session_of_owner(context: &Context, yard: &Yard, task: &Task) -> Option<Owner
     let root = context.project().filter(|root| *root != directory);
     let directories: Vec<&Path> = iter::once(directory).chain(root).collect();
     let found = yard.session_of_owner(&config, &directories, &context.client_names()?, task);
-    found.inspect_err(|error| tracing::debug!(%error, "the session of the owner is not known")).ok().flatten()
+    found.inspect_err(|error| tracing::debug!(%error, "the owner's session is unknown")).ok().flatten()
 }
 
 fn session_in_words(session: &OwnerSession) -> Vec<(&'static str, String)> {

@@ -16,18 +16,18 @@ use crate::displays;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Start tasks: they are in progress, and yours
+/// Start tasks: put them in progress and become their owner
 ///
 /// All of them in one revision, or none. You become their owner; an agent also gets a lease, as with `claim`, a person
-/// at a terminal does not. A task that another agent owns is refused, unless you take it over with --force, and so is
-/// one that waits for open tasks.
+/// at a terminal does not. A task that another agent owns is refused, unless you take it over with --force; so is a
+/// task with open blockers.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Start {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Make a git worktree and a branch for the task, and print the path
+    /// Create a git worktree and a branch for the task, and print the path
     #[arg(long, conflicts_with_all = ["query", "keep_going", "dry_run"])]
     pub(crate) worktree: bool,
 
@@ -53,7 +53,7 @@ impl Start {
     }
 }
 
-/// Complete tasks, and tell what can start now
+/// Complete tasks, and show what can start now
 ///
 /// All of them in one revision, or none. A task with open parts cannot be completed on its own; name its parts with it
 /// to complete all in one go.
@@ -63,7 +63,7 @@ pub(crate) struct Done {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Do not ask, however many tasks `--where` chooses
+    /// Do not ask for confirmation, however many tasks `--where` chooses
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -82,20 +82,21 @@ impl Done {
     }
 }
 
-/// Give tasks up: nothing waits for them any more
+/// Cancel tasks, so that nothing waits for them any longer
 ///
-/// All of them in one revision, or none. A task with open parts is given up together with them (--with-parts). It is kept as completed with `metadata.cancelled`; `taskyard reopen` takes it back.
+/// All of them in one revision, or none. A task with open parts is cancelled together with them (--with-parts). It is
+/// kept as completed with `metadata.cancelled`; `taskyard reopen` reopens it.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Cancel {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Their open parts with them
+    /// Also cancel their open parts
     #[arg(long)]
     pub(crate) with_parts: bool,
 
-    /// Do not ask, however many tasks `--where` chooses
+    /// Do not ask for confirmation, however many tasks `--where` chooses
     #[arg(long, short)]
     pub(crate) yes: bool,
 
@@ -117,16 +118,17 @@ impl Cancel {
     }
 }
 
-/// Put completed or cancelled tasks back to pending
+/// Reopen completed or cancelled tasks
 ///
-/// All of them in one revision, or none. They lose their owners, so that anybody can claim them; with --keep-owner the owner goes on, under a new lease.
+/// All of them in one revision, or none. They lose their owners, so that anyone can claim them; with --keep-owner the
+/// owner stays, under a new lease.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub(crate) struct Reopen {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Leave it to its owner, who gets a lease on it
+    /// Keep the owner, who gets a new lease
     #[arg(long)]
     pub(crate) keep_owner: bool,
 
@@ -145,7 +147,7 @@ impl Reopen {
     }
 }
 
-/// Let `work` try tasks again that it gave up
+/// Let `work` retry tasks that it gave up
 ///
 /// A task is given up when its command has failed as often as `work --retries` allows. This forgets the failed attempts.
 #[derive(Debug, Args)]
@@ -154,7 +156,7 @@ pub(crate) struct Retry {
     #[command(flatten)]
     pub(crate) which: WhichTasks,
 
-    /// Have the next attempt go on in the worktree of the last one, and not in a new one
+    /// Let the next attempt continue in the worktree of the last one
     #[arg(long = "continue")]
     pub(crate) continues: bool,
 
@@ -172,7 +174,7 @@ impl Retry {
             metadata.extend(TaskWorktree { is_continued: true, ..tree }.as_patch());
         }
         let update = Update { patch: Patch { metadata: Some(metadata), ..Patch::default() }, ..Update::default() };
-        let verbs = ("To be tried again:", "Would be tried again:");
+        let verbs = ("Will be tried again:", "Would be tried again:");
         make_move(verbs, &Move::Update(Box::new(update)), &self.which, (context, &yard), output)
     }
 }

@@ -16,10 +16,10 @@ use crate::displays::{given_back, taken_out};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// Make, show, join and leave teams
+/// Create, show, join and leave teams
 ///
 /// A team is a task list that its members share, and an inbox for each of them, in Claude Code's own files: its agents,
-/// other agents and people can be in one team. You lead the team that you make, as `team-lead`.
+/// other agents and people can be in one team. You lead the team that you create, as `team-lead`.
 #[derive(Debug, Args)]
 pub(crate) struct Team {
     #[command(subcommand)]
@@ -28,38 +28,38 @@ pub(crate) struct Team {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Make a team and lead it; tasks its list already has stay
+    /// Create a team and lead it; tasks its list already has stay
     Create {
         /// Its name
         #[arg(value_parser = parse_name)]
         name: TeamName,
-        /// What it is for
+        /// Its purpose
         #[arg(short, long, value_name = "TEXT")]
         description: Option<String>,
         /// Remove the tasks its list already has; they can be restored
         #[arg(long)]
         reset: bool,
     },
-    /// End a team: its inboxes go, its tasks stay
+    /// Delete a team and its inboxes; its tasks stay
     Delete {
         /// The team
         name: String,
-        /// Also when members are left
+        /// Delete it even if it still has members
         #[arg(long)]
         force: bool,
     },
     /// Show who is in a team and what each is doing
     Show {
-        /// The team; yours where none is named
+        /// The team; default: yours
         name: Option<String>,
     },
     /// Show every team
     List,
-    /// Mend inboxes and team files that cannot be read: keep what can be read, and a copy of the torn file
+    /// Repair unreadable inboxes and team files, keeping what can be read and a copy of the damaged file
     Mend,
     /// Join a team under the name of --as
     Join(Join),
-    /// Leave a team: your open tasks come back, and the other members learn of it
+    /// Leave a team: your open tasks are released, and the other members are notified
     Leave(Leave),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Action {
 pub(crate) struct Join {
     /// The team
     pub(crate) name: String,
-    /// Start nothing before the lead has approved the plan [env: CLAUDE_CODE_PLAN_MODE_REQUIRED]
+    /// Start no task until the lead has approved the plan [env: CLAUDE_CODE_PLAN_MODE_REQUIRED]
     #[arg(long)]
     pub(crate) plan_mode: bool,
     /// The member's process; when it ends, the member is removed
@@ -89,9 +89,9 @@ pub(crate) struct Join {
 
 #[derive(Debug, Args)]
 pub(crate) struct Leave {
-    /// The team; yours where none is named
+    /// The team; default: yours
     pub(crate) name: Option<String>,
-    /// The member who leaves, if it is not you
+    /// The member that leaves; default: you
     #[arg(long = "agent", value_name = "AGENT", value_parser = parse_agent)]
     pub(crate) departed: Option<AgentName>,
     /// Why
@@ -159,7 +159,7 @@ fn create(
         })?;
         return Ok(Exit::Done);
     }
-    let mut line = Line::plain("Made team ").with(Tone::Strong, seat.team.name.as_str());
+    let mut line = Line::plain("Created team ").with(Tone::Strong, seat.team.name.as_str());
     let what = if list == team_list { "and work on its list" } else { "and work on list" };
     line.push(Tone::Dim, &format!(" (you lead it, {what} {list} in this directory)"));
     output.say(&line)?;
@@ -172,7 +172,7 @@ fn create(
 fn advise_on_list(list: &ListId, team_list: &ListId, output: &mut Output) -> Result<(), Problem> {
     if list != team_list {
         output.advise(&format!(
-            "the team's list counts with `--list {team_list}`; `taskyard where` says why {list} counts here"
+            "to use the team's list, pass `--list {team_list}`; `taskyard where` shows why {list} is used here"
         ))?;
     }
     Ok(())
@@ -224,7 +224,7 @@ fn list(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     }
     if teams.is_empty() && unreadable.is_empty() {
         output.say(&Line::plain("No teams found"))?;
-        output.advise("make one with `taskyard team create NAME`")?;
+        output.advise("create one with `taskyard team create NAME`")?;
     }
     output.lines(&teams.iter().map(|team| displays::line(team, &output.look())).collect::<Vec<_>>())?;
     Ok(Exit::Done)
@@ -247,7 +247,7 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
             Mended::Whole { kept, saved } => (Some(kept.display().to_string()), saved),
             Mended::SetAside => {
                 if !output.is_json() {
-                    output.say(&Line::plain(&format!("Took `{place}` out of the way")))?;
+                    output.say(&Line::plain(&format!("Moved `{place}` out of the way")))?;
                 }
                 files.push(MendedFile { path: place, mended: true, saved: 0, kept: None });
                 continue;
@@ -258,10 +258,9 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
             let what = if matches!(trouble, TeamTrouble::TornInbox { .. }) { "message" } else { "member" };
             let count = format!("{saved} {what}{}", if saved == 1 { "" } else { "s" });
             match &kept {
-                Some(kept) => {
-                    output.say(&Line::plain(&format!("Mended `{place}` with {count}; kept as it was in `{kept}`")))?
-                }
-                None => output.warn(&format!("`{place}` cannot be mended and is left alone"))?,
+                Some(kept) => output
+                    .say(&Line::plain(&format!("Repaired `{place}` with {count}; the original is in `{kept}`")))?,
+                None => output.warn(&format!("`{place}` cannot be repaired and was not changed"))?,
             }
         }
         exit = if kept.is_none() { Exit::CouldNot } else { exit };
@@ -270,7 +269,7 @@ fn mend(context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     if output.is_json() {
         output.document(TeamsMended { mended: files })?;
     } else if files.is_empty() {
-        output.say(&Line::plain("Nothing to mend"))?;
+        output.say(&Line::plain("Nothing to repair"))?;
     }
     Ok(exit)
 }
@@ -328,7 +327,7 @@ impl Join {
         output.say(&line)?;
         advise_on_list(&list, &team_list, output)?;
         if plan_mode_required {
-            output.say(&Line::new().with(Tone::Dim, "  may start nothing before the lead has approved its plan"))?;
+            output.say(&Line::new().with(Tone::Dim, "  cannot start a task until the lead approves its plan"))?;
         }
         Ok(Exit::Done)
     }

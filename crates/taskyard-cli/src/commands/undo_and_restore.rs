@@ -25,9 +25,9 @@ use crate::output::Output;
 
 /// Undo whole revisions, by default your newest
 ///
-/// Without a revision it takes back the newest change that you (the actor, see `taskyard whoami`) made to this list. A
-/// revision that you name may be anyone's; on a terminal it asks first if another actor made it within the last day. It
-/// is refused, with the reason, if a task has changed since. An undo is a revision too, and can be undone by its number.
+/// Without a revision it undoes the newest change that you (the actor, see `taskyard whoami`) made to this list. A
+/// given revision may be anyone's; on a terminal it asks first if another actor made it within the last day. It is
+/// refused, with the reason, if a task has changed since. An undo is a revision too, and can be undone by its number.
 /// Changes by other programs are undone only if you name their revision.
 #[derive(Debug, Args)]
 pub(crate) struct Undo {
@@ -35,15 +35,15 @@ pub(crate) struct Undo {
     #[arg(value_name = "REV", value_parser = parse_revisions)]
     pub(crate) revisions: Option<UndoRange>,
 
-    /// Take back the newest revision of any actor
+    /// Undo the newest revision of any actor
     #[arg(long, conflicts_with = "revisions")]
     pub(crate) anyone: bool,
 
-    /// Do not ask before taking back what another actor did
+    /// Do not ask before undoing another actor's changes
     #[arg(long, short)]
     pub(crate) yes: bool,
 
-    /// Overrule the leases of agents that work on these tasks
+    /// Override the leases of agents that work on these tasks
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -58,7 +58,7 @@ impl Undo {
         let yard = if self.force { yard.overruling() } else { yard };
         let range = self.revisions.unwrap_or(if self.anyone { UndoRange::Newest } else { UndoRange::OwnNewest });
         let Some(range) = self.agreed(&yard, range, output)? else {
-            output.say(&Line::plain("Nothing was taken back"))?;
+            output.say(&Line::plain("Nothing was undone"))?;
             return Ok(Exit::Refused);
         };
         let undone = yard.undo(range)?.done()?;
@@ -67,7 +67,7 @@ impl Undo {
             return Ok(Exit::Done);
         }
         let revisions: Vec<String> = undone.revisions.iter().map(ToString::to_string).collect();
-        let took_back = format!("Took back {}:", revisions.join(", "));
+        let took_back = format!("Undid {}:", revisions.join(", "));
         if is_summed_up(undone.tasks.len()) && !self.verbose {
             output.say(&Line::plain(&format!("{took_back} {}", summed_up(&undone))))?;
             return Ok(Exit::Done);
@@ -81,7 +81,7 @@ impl Undo {
                     line.push(Tone::Dim, &format!(" [{}]", task.status));
                     output.say(&line)?;
                 }
-                None => output.say(&Line::plain("  gone again: ").with(Tone::Id, &format!("#{id}")))?,
+                None => output.say(&Line::plain("  removed again: ").with(Tone::Id, &format!("#{id}")))?,
             }
         }
         Ok(Exit::Done)
@@ -108,7 +108,7 @@ impl Undo {
         }
         let others: BTreeSet<&str> = entries.iter().filter(|entry| !is_own(entry)).map(whose).collect();
         let others: Vec<&str> = others.into_iter().collect();
-        let question = format!("{} did this. Take it back?", others.join(", "));
+        let question = format!("{} made this change. Undo it?", others.join(", "));
         let revisions = (entries.first().map(|entry| entry.revision), entries.last().map(|entry| entry.revision));
         Ok(match (output.ask(&question)?, revisions) {
             (true, (Some(first), Some(last))) if first == last => Some(UndoRange::One(first)),
@@ -137,31 +137,31 @@ fn summed_up(undone: &Undone) -> String {
     }
 }
 
-/// Bring back what is missing: what another program removed, and what an undo of a restore took away
+/// Restore tasks that another program deleted
 ///
-/// Without arguments it shows what is missing. Tasks return with their numbers and edges. Where another program put a
+/// Without arguments it shows what is missing. Tasks return with their numbers and edges. If another program put a
 /// different task under a number, the old one returns under a new number. Tasks that you deleted or cleared with
-/// Taskyard come back only with --deleted.
+/// Taskyard are restored only with --deleted.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Restore {
-    /// The tasks to bring back
+    /// The tasks to restore
     #[arg(value_name = "ID", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) ids: Vec<TaskId>,
 
-    /// Everything that is missing
+    /// Restore everything that is missing
     #[arg(long, conflicts_with = "ids")]
     pub(crate) all: bool,
 
-    /// Bring back from a backup instead of from the history: everything, one list (--list), or the tasks that are
-    /// named. It overwrites nothing that is there
+    /// Restore from a backup instead of from the history: everything, one list (--list), or the given tasks. Nothing
+    /// that exists is overwritten
     #[arg(long, value_name = "PATH")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Only show what would come back
+    /// Show what would be restored, without restoring it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Also bring back what was deleted or cleared on purpose; among named tasks also those that moved to another list
+    /// Also restore what was deleted or cleared on purpose; if tasks are given, also those that moved to another list
     /// or whose creation was undone
     #[arg(long)]
     pub(crate) deleted: bool,
@@ -198,12 +198,12 @@ impl Restore {
         }
         if restored.nothing_is_open && *context.address()? == Address::Claude {
             output.warn(
-                "every task of this list is completed: an open session of Claude Code 2.1.34 on it clears it again after 5 seconds; close \
-                 that first, or reopen one of the tasks",
+                "every task of this list is completed: a running session of Claude Code 2.1.34 clears the list again after 5 \
+                 seconds; close the session first, or reopen a task",
             )?;
         }
         for (waiting, on) in &restored.dropped_edges {
-            output.warn(&format!("#{waiting} no longer waits for #{on}: that edge could not come back"))?;
+            output.warn(&format!("#{waiting} no longer waits for #{on}: that dependency could not be restored"))?;
         }
         Ok(Exit::Done)
     }
@@ -242,13 +242,13 @@ fn choices(restorable: &[Restorable], with_deleted: bool, output: &mut Output) -
 fn went(absence: Absence, removed: &Entry) -> String {
     match removed.op {
         _ if absence == Absence::Replaced => {
-            "another program put a different task there; it comes back under a new number".to_owned()
+            "another program put a different task there; it will be restored under a new number".to_owned()
         }
         Op::RemovedElsewhere | Op::DeletedElsewhere => op_in_words(removed.op).to_owned(),
         // Nobody has noticed its disappearance yet; this is the last recorded change.
         _ if removed.after.is_some() => "gone since it was last changed".to_owned(),
-        Op::Undo => format!("taken away by an undo by {}", removed.actor),
-        Op::Mend => "found absent when the damaged journal was mended".to_owned(),
+        Op::Undo => format!("removed by an undo by {}", removed.actor),
+        Op::Mend => "found missing when the damaged journal was repaired".to_owned(),
         op => format!("{} by {}", op_in_words(op), removed.actor),
     }
 }
@@ -349,14 +349,18 @@ fn tell_of_list(list: &ListBroughtBack, output: &mut Output, verb: &str) -> Resu
     let name = list.list.as_str();
     if !restored.different.is_empty() {
         let ids = shown_ids(&restored.different);
-        output.warn(&format!("not as in the backup, and left as it is: {ids} of `{name}`"))?;
+        output.warn(&format!("different from the backup, and not changed: {ids} of `{name}`"))?;
     }
     if !restored.deleted.is_empty() {
         let ids = shown_ids(&restored.deleted);
-        output.warn(&format!("gone on purpose since, and not brought back without --deleted: {ids} of `{name}`"))?;
+        output.warn(&format!(
+            "deleted on purpose since the backup, and restored only with --deleted: {ids} of `{name}`"
+        ))?;
     }
     for (waiting, on) in &restored.dropped_edges {
-        output.warn(&format!("#{waiting} of `{name}` no longer waits for #{on}: that edge could not come back"))?;
+        output.warn(&format!(
+            "#{waiting} of `{name}` no longer waits for #{on}: that dependency could not be restored"
+        ))?;
     }
     Ok(())
 }

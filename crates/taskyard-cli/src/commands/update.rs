@@ -31,9 +31,8 @@ use crate::{displays, edited_texts, places};
 /// Change any field of tasks
 ///
 /// All of them in one revision, or none. Fields you do not give stay as they are; the answer says what changed, from
-/// what to what. Attributes may stand behind the ids: `update 3 due:fri pri:high +ops after:4`. `--tag` adds, `--untag`
-/// takes away, `--tags` sets; `--meta KEY=null` takes a key away (`--meta
-/// parent=null`).
+/// what to what. Attributes may follow the ids: `update 3 due:fri pri:high +ops after:4`. `--tag` adds, `--untag`
+/// removes, `--tags` replaces; `--meta KEY=null` removes a key (`--meta parent=null`).
 #[derive(Debug, Args)]
 #[command(override_usage = "taskyard update [OPTIONS] <ID|--where <QUERY>>")]
 pub(crate) struct Update {
@@ -53,7 +52,7 @@ pub(crate) struct Update {
     #[arg(long)]
     pub(crate) keep_going: bool,
 
-    /// Show what would be done, and do nothing; hooks and checks are not asked
+    /// Show what would be done, without doing it; hooks and checks do not run
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -73,27 +72,27 @@ pub(crate) struct Update {
     #[arg(long, value_name = "STATUS", value_parser = parse_status)]
     pub(crate) status: Option<Status>,
 
-    /// Who has it
+    /// The owner
     #[arg(long, value_name = "AGENT", conflicts_with = "no_owner")]
     pub(crate) owner: Option<String>,
 
-    /// Nobody has it any more
+    /// Remove the owner
     #[arg(long)]
     pub(crate) no_owner: bool,
 
-    /// Make these tasks wait for this one
+    /// Make these tasks depend on this one
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) add_blocks: Vec<TaskId>,
 
-    /// Make this task wait for these
+    /// Make this task depend on these
     #[arg(long, visible_alias = "depends-on", alias = "blocked-by", value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) add_blocked_by: Vec<TaskId>,
 
-    /// Let these tasks no longer wait for this one
+    /// Remove this task from the blockers of these
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) remove_blocks: Vec<TaskId>,
 
-    /// Let this task no longer wait for these
+    /// Remove these from the blockers of this task
     #[arg(long, value_name = "IDS", value_parser = parse_id, value_delimiter = ',')]
     pub(crate) remove_blocked_by: Vec<TaskId>,
 
@@ -137,10 +136,11 @@ impl Update {
         }
         let (keep_going, dry_run) = (self.keep_going, self.dry_run);
         match (&self.query, ids.is_empty()) {
-            (None, true) => Err(Problem::usage("usage", "no task was named")
+            (None, true) => Err(Problem::usage("usage", "no task was given")
                 .hint("`taskyard update 3 due:fri`; `--where` chooses several")),
             (Some(_), false) => {
-                Err(Problem::usage("usage", "tasks are named both by id and by `--where`").hint("leave one out"))
+                Err(Problem::usage("usage", "tasks are given both by id and by `--where`")
+                    .hint("leave out one of them"))
             }
             (query, _) => Ok(WhichTasks { ids, query: query.clone(), keep_going, dry_run }),
         }
@@ -190,7 +190,7 @@ impl Update {
         };
         if update == operations::Update::default() {
             let what = which.only_one().map_or_else(|| "the tasks".to_owned(), |id| format!("task {id}"));
-            return Err(Problem::usage("nothing_given", format!("nothing was given to change in {what}"))
+            return Err(Problem::usage("nothing_given", format!("no change was given for {what}"))
                 .hint("`taskyard update --help` shows what can be changed"));
         }
         let yard = self.lease.on(context.yard()?);
@@ -198,11 +198,10 @@ impl Update {
     }
 }
 
-/// Add a dated, signed remark to a task
+/// Add a dated, signed comment to a task
 ///
 /// Notes are kept in the order in which they were made and never overwritten; `taskyard show` shows them. A note needs
-/// no claim and disturbs nobody. Members of the list's team who own the task, made it or noted something on it get the
-/// note as a message.
+/// no claim. Members of the list's team who own the task, made it or noted something on it get the note as a message.
 #[derive(Debug, Args)]
 pub(crate) struct Note {
     /// The task
@@ -221,14 +220,14 @@ impl Note {
             words => words.join(" "),
         };
         if text.trim().is_empty() {
-            return Err(Problem::usage("nothing_given", format!("nothing was given to note on task {}", self.id)));
+            return Err(Problem::usage("nothing_given", format!("no text was given for the note on task {}", self.id)));
         }
         let yard = context.yard()?;
         let noted = yard.note(&self.id, &text)?.done()?;
         let told: Vec<&str> = noted.messages.iter().filter_map(TaskMessage::sent_to).collect();
         for message in &noted.messages {
             if let TaskMessage::Failed { to, why } = message {
-                output.warn(&format!("{to} could not be told of it: {why}"))?;
+                output.warn(&format!("{to} could not be notified: {why}"))?;
             }
         }
         if output.is_json() {
@@ -243,14 +242,15 @@ impl Note {
     }
 }
 
-/// Edit tasks in $VISUAL or $EDITOR, or write a new one
+/// Edit tasks, or write a new one, in $VISUAL or $EDITOR
 ///
 /// One task has its fields on top and the description below. Several tasks, or those of --where, are one plan in Markdown: boxes are
 /// states, indentation means parts, and items without a number are new tasks; all of it is saved as one revision. If a value is wrong, the
 /// editor opens again at its line.
 ///
-/// Changes that others make in the meantime are merged when you save. If both changed the same, the editor opens again and says so. Nothing
-/// you typed is lost: if it cannot be saved, the answer says where it is kept, and --resume goes on with it. Without an ID it is a new task.
+/// Changes that others make in the meantime are merged when you save. If both changed the same place, the editor opens
+/// again and says so. Nothing you typed is lost: if it cannot be saved, the answer says where it is kept, and --resume
+/// continues with it. Without an ID it creates a task.
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
     /// The tasks: numbers and ranges, `3 4 7-9`
@@ -261,11 +261,11 @@ pub(crate) struct Edit {
     #[arg(long = "where", value_name = "QUERY", allow_hyphen_values = true, conflicts_with = "ids")]
     query: Option<String>,
 
-    /// Go on with a text that could not be saved
+    /// Continue with a text that could not be saved
     #[arg(long)]
     resume: bool,
 
-    /// Show what the edit would change, and change nothing
+    /// Show what the edit would change, without changing it
     #[arg(long)]
     dry_run: bool,
 
@@ -314,7 +314,7 @@ impl Edit {
         let id = match &ids[..] {
             [] if self.dry_run => {
                 return Err(
-                    Problem::usage("no_tasks", "--dry-run needs tasks to edit").hint("`taskyard edit 3 --dry-run`")
+                    Problem::usage("no_tasks", "--dry-run needs the ids of tasks").hint("`taskyard edit 3 --dry-run`")
                 );
             }
             [] => return editing.write_new(output),
@@ -349,7 +349,7 @@ impl Editing<'_> {
         let (sheet, mut written) = self.sheet(&name, &edit_form::print(&base, &heading, &[], &self.clock), output)?;
         if self.resume {
             let began =
-                sheet.base().map_err(|error| kept(Problem::io("cannot read what it began as", &error), id, &sheet))?;
+                sheet.base().map_err(|error| kept(Problem::io("cannot read the original text", &error), id, &sheet))?;
             base = edit_form::read(&began, &base, &self.clock).unwrap_or(base);
         }
         let keeping = |problem: Problem| kept(problem, id, &sheet);
@@ -388,13 +388,14 @@ impl Editing<'_> {
             let MergedDraft { draft, conflicts } = *merged;
             written = edit_form::print(&draft, &heading, &conflicts, &self.clock);
             let began = edit_form::print(&now, &heading, &[], &self.clock);
-            let failed = |error| Problem::io("cannot write down what others changed meanwhile", &error);
+            let failed = |error| Problem::io("cannot write the changes made in the meantime", &error);
             sheet.replace(&written, &began).map_err(failed).map_err(keeping)?;
             base = *now;
             is_first = false;
             has_seen_both = true;
-            output
-                .warn(&format!("#{id} was changed meanwhile in the same places; both texts are in the editor now"))?;
+            output.warn(&format!(
+                "#{id} was changed in the meantime in the same places; the editor now shows both texts"
+            ))?;
         }
     }
 
@@ -418,7 +419,7 @@ impl Editing<'_> {
             sheet.put_away();
             match output.is_json() {
                 true => output.document(NotCreated { task: () })?,
-                false => output.say(&Line::plain("Nothing was made"))?,
+                false => output.say(&Line::plain("Nothing was created"))?,
             }
             return Ok(Exit::Done);
         }
@@ -443,18 +444,18 @@ impl Editing<'_> {
 
     /// Creates the text to edit, or resumes one, and returns it with the text that counts as unchanged.
     pub(super) fn sheet(&self, name: &str, text: &str, output: &mut Output) -> Result<(Sheet, String), Problem> {
-        let failed = |error| Problem::io("cannot lay out the text to edit", &error);
+        let failed = |error| Problem::io("cannot write the text to edit", &error);
         if self.resume {
             let sheet = self.desk.take_up(name).map_err(failed)?;
             let sheet = sheet.ok_or_else(|| {
-                Problem::new(ProblemKind::NotFound, "nothing_kept", "no text was kept of an earlier edit of it")
+                Problem::new(ProblemKind::NotFound, "nothing_kept", "there is no saved text of an earlier edit")
             })?;
             let text = sheet.read().map_err(failed)?;
             return Ok((sheet, text));
         }
         if let Some(path) = self.desk.left(name) {
             output.warn(&format!(
-                "the text of an earlier edit that was not saved is in `{}`; --resume goes on with it",
+                "the unsaved text of an earlier edit is in `{}`; continue with --resume",
                 path.display()
             ))?;
         }
@@ -472,7 +473,7 @@ impl Editing<'_> {
         match (edited, sheet.read()) {
             (Ok(()), Ok(text)) => Ok(text),
             (Ok(()), Err(error)) => {
-                let problem = Problem::io("cannot read what was typed", &error);
+                let problem = Problem::io("cannot read the edited text", &error);
                 Err(NotTyped { problem, text: None, was_killed: false })
             }
             (Err(failed), text) => {
@@ -496,8 +497,7 @@ fn read(text: &str, base: &Draft, clock: &Clock) -> Result<Draft, Problem> {
 }
 
 fn undecided(id: &TaskId) -> Problem {
-    let message =
-        format!("nothing was saved: in the description of task {id} two texts stand of which one is to be chosen");
+    let message = format!("nothing was saved: the description of task {id} still has both versions; choose one");
     Problem::new(ProblemKind::Refused, "undecided", message)
 }
 
@@ -512,7 +512,7 @@ fn kept_new(problem: Problem, path: &Path) -> Problem {
 
 pub(super) fn tell_kept(problem: Problem, path: &Path, way: &str) -> Problem {
     let said = problem.report().hint.as_ref().map(|hint| format!("{hint}\n")).unwrap_or_default();
-    let hint = format!("{said}your text is kept in `{}`; go on with it by `{way}`", path.display());
+    let hint = format!("{said}your text is kept in `{}`; continue with `{way}`", path.display());
     let path = path.display().to_string();
     problem.hint(hint).detail("kept", path)
 }

@@ -21,7 +21,7 @@ use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::Output;
 use crate::places;
 
-/// Tell which list is meant here, and why
+/// Show which list is used here, and why
 #[derive(Debug, Args)]
 pub(crate) struct Where {}
 
@@ -77,7 +77,7 @@ impl Where {
         }
         fact("store", &address.to_string())?;
         if let Some(path) = path {
-            let missing = if path.exists() { "" } else { " (not there yet)" };
+            let missing = if path.exists() { "" } else { " (does not exist yet)" };
             fact("path", &format!("{}{missing}", path.display()))?;
         }
         if let Some(data) = data {
@@ -89,7 +89,7 @@ impl Where {
         }
         for (team, list, joined) in other_teams {
             let joined = joined.map_or_else(|| "somewhere".to_owned(), |joined| format!("in {joined}"));
-            fact("team", &format!("{team}, joined {joined}; its list counts there, or with --list {list}"))?;
+            fact("team", &format!("{team}, joined {joined}; its list is used there, or with --list {list}"))?;
         }
         for warning in &warnings {
             fact(
@@ -125,7 +125,7 @@ pub(crate) struct Use {
     #[arg(value_name = "LIST", required_unless_present = "remove")]
     bound: Option<String>,
 
-    /// Take the binding of this directory away
+    /// Remove the binding of this directory
     #[arg(long, conflicts_with = "bound")]
     remove: bool,
 }
@@ -149,7 +149,7 @@ impl Use {
                     // A variable or a team may still take precedence.
                     let choice = context.choice()?;
                     if choice.list != list {
-                        output.warn(&format!("here `{}` is used all the same: {}", choice.list, choice.reason))?;
+                        output.warn(&format!("here `{}` is still used: {}", choice.list, choice.reason))?;
                     }
                 }
             }
@@ -163,7 +163,7 @@ impl Use {
                 if output.is_json() {
                     output.document(ListUsed { list: None, directory: directory.display().to_string() })?;
                 } else {
-                    output.say(&Line::plain(&format!("{} is bound to no list any more", directory.display())))?;
+                    output.say(&Line::plain(&format!("{} is no longer bound to a list", directory.display())))?;
                 }
             }
         }
@@ -173,20 +173,16 @@ impl Use {
 
 fn not_bound(directory: &Path, above: Option<Binding>) -> Problem {
     let problem =
-        Problem::new(ProblemKind::NotFound, "not_bound", format!("`{}` is bound to no list", directory.display()));
+        Problem::new(ProblemKind::NotFound, "not_bound", format!("`{}` is not bound to a list", directory.display()));
     problem.hint(match above {
         Some(binding) => {
-            format!(
-                "the binding to `{}` was made in `{}`: take it away there",
-                binding.list,
-                binding.directory.display()
-            )
+            format!("the binding to `{}` was made in `{}`: remove it there", binding.list, binding.directory.display())
         }
-        None => "`taskyard where` tells which list is used, and why".to_owned(),
+        None => "`taskyard where` shows which list is used, and why".to_owned(),
     })
 }
 
-/// Show the name that commands act under, and where it comes from
+/// Show the name that commands act under, and its source
 ///
 /// Changes are recorded under this name, it owns the tasks that you start, and `taskyard undo` takes back its changes. A person at a
 /// terminal owns tasks without a lease; every other actor is an agent.
@@ -229,13 +225,13 @@ const fn in_words(source: NameSource) -> &'static str {
 
 /// Trust the hooks, checks and settings of this directory
 ///
-/// Hooks and checks are commands. Your own run as they are; those that came with a directory (`.claude/settings.json`,
+/// Hooks and checks are commands. Your own always run; those that came with a directory (`.claude/settings.json`,
 /// `.claude/settings.local.json` and `taskyard.toml` of a project) run only after this, and only then may its
-/// `taskyard.toml` set more than a list of the project's own, a store inside it, and how lists look. It trusts the
-/// folder that holds `.git`, else the working directory, and shows what will run and count. Read that.
+/// `taskyard.toml` set more than the project's own list, a store inside it, and the style of lists. It trusts the
+/// folder that contains `.git`, else the working directory, and shows what will run and take effect. Review that.
 #[derive(Debug, Args)]
 pub(crate) struct Trust {
-    /// Trust it no longer
+    /// Remove the trust
     #[arg(long)]
     remove: bool,
 }
@@ -266,7 +262,7 @@ impl Trust {
             output.document(Trusted { directory, trusted: true, hooks, checks, settings })?;
             return Ok(Exit::Done);
         }
-        let count = format!("{} is trusted: its hooks, checks and settings count from now on", directory.display());
+        let count = format!("{} is trusted: its hooks, checks and settings now take effect", directory.display());
         output.say(&Line::plain(&count))?;
         if hooks.is_empty() && checks.is_empty() && settings.is_empty() {
             output.say(&Line::new().with(Tone::Dim, "  it has none yet"))?;
@@ -304,12 +300,12 @@ fn distrust(project: &Path, data: &Path, output: &mut Output) -> Result<(), Prob
     let was_trusted = machine.map(|machine| machine.distrust(project)).transpose()?;
     if was_trusted != Some(true) {
         let message = format!("`{}` is not trusted", project.display());
-        return Err(Problem::new(ProblemKind::NotFound, "not_trusted", message).hint("there is nothing to take away"));
+        return Err(Problem::new(ProblemKind::NotFound, "not_trusted", message).hint("there is nothing to remove"));
     }
     if output.is_json() {
         output.document(Distrusted { directory: project.display().to_string(), trusted: false })?;
     } else {
-        output.say(&Line::plain(&format!("{} is not trusted any more", project.display())))?;
+        output.say(&Line::plain(&format!("{} is no longer trusted", project.display())))?;
     }
     Ok(())
 }

@@ -35,38 +35,40 @@ use crate::displays::{taken_out, tell_of_loss};
 use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::{Output, QuietControlKeys};
 
-/// Run a command for every task, until nothing is left that is ready
+/// Run a command for each ready task until none are left
 ///
-/// Takes the best task that is ready, runs CMD with the task as JSON on stdin and in TASKYARD_TASK_ID, TASKYARD_TASK_SUBJECT,
-/// TASKYARD_TASK_DESCRIPTION, TASKYARD_TASK_TOKEN and others, and completes the task when CMD exits with 0. Otherwise the task
-/// goes back with the reason in its notes, and is tried again.
+/// Takes the best task that is ready, runs CMD with the task as JSON on stdin and in TASKYARD_TASK_ID,
+/// TASKYARD_TASK_SUBJECT, TASKYARD_TASK_DESCRIPTION, TASKYARD_TASK_TOKEN and others, and completes the task when CMD
+/// exits with 0. Otherwise the task is released with the reason in its notes, and is tried again.
 ///
-/// The leases end with this process, however it ends: its tasks are free again at once. Ctrl-C takes nothing more, ends
-/// the commands and gives their tasks back; a second Ctrl-C kills them.
+/// The leases end with this process, however it ends, so its tasks are released immediately. Ctrl-C claims no more
+/// tasks, ends the commands and releases their tasks; a second Ctrl-C kills them.
 ///
-/// With --worktree every attempt has a git worktree of its own, and with --merge the finished branches come into the branch that is
-/// checked out here, one at a time: see docs/worktrees.md.
+/// With --worktree every attempt gets its own git worktree, and with --merge the finished branches are merged into the
+/// branch that is checked out here, one at a time: see docs/worktrees.md.
 ///
-/// Exits with 0 when everything it took was completed, with 3 when something was given up or lost.
+/// Exits with 0 if everything it claimed was completed, and with 3 if a task was given up or lost.
 #[derive(Debug, Args)]
 pub(crate) struct Work {
     /// How many to run at the same time; the workers are called NAME-1, NAME-2 and so on
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
 
-    /// How many more attempts a task gets that failed
+    /// How often a failed task is retried
     #[arg(long, value_name = "N", default_value_t = 2)]
     retries: u64,
 
-    /// How long CMD may take for a task: it is then ended with everything it started, and the attempt has failed
+    /// The longest time CMD may take for a task; then it is ended with everything it started, and the attempt counts as
+    /// failed
     #[arg(long, value_name = "DURATION", value_parser = parse_lifetime)]
     timeout: Option<Duration>,
 
-    /// How many dollars an attempt may cost, passed to CMD as a limit of its own: `claude -p` has one (--max-budget-usd)
+    /// The maximum cost of an attempt in dollars, passed to CMD as its own limit: `claude -p` has one
+    /// (--max-budget-usd)
     #[arg(long, value_name = "DOLLARS", value_parser = parse_budget)]
     budget: Option<String>,
 
-    /// Wait for new work when nothing is left, until stopped
+    /// Wait for new work when no task is ready, until stopped
     #[arg(long)]
     wait: bool,
 
@@ -74,12 +76,12 @@ pub(crate) struct Work {
     #[arg(long, value_name = "DURATION", value_parser = parse_pause)]
     ttl: Option<Duration>,
 
-    /// The role of the workers; tasks may be for one role only
+    /// The role of the workers; a task can be restricted to a role
     #[arg(long = "role", value_name = "ROLE")]
     roles: Vec<String>,
 
-    /// Work as members of this team: on its list, with what is written to them in TASKYARD_MESSAGES, for messages alone where
-    /// nothing is ready, until asked to end
+    /// Work as members of this team, on its list, until asked to shut down; messages are passed in TASKYARD_MESSAGES,
+    /// and CMD also runs for messages alone if no task is ready
     #[arg(long, value_name = "TEAM")]
     team: Option<String>,
 
@@ -94,15 +96,15 @@ pub(crate) struct Work {
     #[command(flatten)]
     merging: MergeFlags,
 
-    /// Commit nothing: the worktree stays as CMD left it, and the task waits for a person to commit and approve it
+    /// Do not commit: the worktree stays as CMD left it, and the task waits until a person commits and approves it
     #[arg(long, requires = "worktree", conflicts_with = "merge")]
     no_commit: bool,
 
-    /// Go on in the worktree of the last attempt that failed, and not in a new one
+    /// Continue in the worktree of the last failed attempt
     #[arg(long = "continue", requires = "worktree")]
     continues: bool,
 
-    /// Show the tasks that are ready for it, best first, and run nothing
+    /// Show the ready tasks, best first, without running anything
     #[arg(long, conflicts_with = "team")]
     dry_run: bool,
 
@@ -117,11 +119,12 @@ pub(crate) struct Work {
 /// How finished branches come into the base.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MergeFlags {
-    /// Merge finished branches into the branch that is checked out here, one at a time; a task is completed when its branch is in
+    /// Merge finished branches into the branch that is checked out here, one at a time; a task is completed when its
+    /// branch is merged
     #[arg(long, requires = "worktree")]
     pub(crate) merge: bool,
 
-    /// A line for the shell that has to exit with 0 on every merged state, before the base moves to it
+    /// A shell command that must exit with 0 on every merged state before the base moves to it
     #[arg(long, value_name = "CMD", requires = "merge")]
     pub(crate) check: Option<String>,
 
@@ -228,7 +231,7 @@ impl Work {
         let config = context.config()?;
         let ttl = self.ttl.or(config.lease()).unwrap_or(DEFAULT_LEASE);
         if ttl < SHORTEST_LEASE {
-            return Err(Problem::usage("bad_ttl", "a lease must live for 100 ms at least"));
+            return Err(Problem::usage("bad_ttl", "a lease must last at least 100 ms"));
         }
         let actor = self.name(context)?;
         let worker = |name: AgentName| {
@@ -301,15 +304,15 @@ fn budget_words(program: &str, arguments: &[String], budget: &str) -> Result<[St
     let is_client = Path::new(program).file_name().is_some_and(|name| name == "claude");
     let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.split('=').next().unwrap_or_default()));
     if !is_client {
-        let message = format!("`{}` has no limit for costs that could be set", program.escape_debug());
-        return Err(Problem::usage("no_budget", message).hint("leave --budget out, or run `claude -p`"));
+        let message = format!("`{}` has no option for a cost limit", program.escape_debug());
+        return Err(Problem::usage("no_budget", message).hint("leave out --budget, or run `claude -p`"));
     }
     if has(&[CLIENTS_BUDGET]) {
         let message = format!("the command sets `{CLIENTS_BUDGET}` itself");
-        return Err(Problem::usage("no_budget", message).hint("leave one of the two out"));
+        return Err(Problem::usage("no_budget", message).hint("leave out one of the two"));
     }
     if !has(&["-p", "--print"]) {
-        let message = "Claude Code limits its costs in print mode alone";
+        let message = "Claude Code limits its costs in print mode only";
         return Err(Problem::usage("no_budget", message).hint("add `-p` to the command"));
     }
     Ok([CLIENTS_BUDGET.to_owned(), budget.to_owned()])
@@ -395,7 +398,7 @@ fn conclude(report: &WorkReport, gone: Option<&Gone>, output: &mut Output) -> Re
         output.lines(&summary(report))?;
         if let Some(task) = report.gave_up.iter().chain(&report.passed_over).next() {
             let flag = output.list_flag();
-            output.advise(&format!("to have it tried again: `taskyard retry {task}{flag}`"))?;
+            output.advise(&format!("to try it again: `taskyard retry {task}{flag}`"))?;
         }
     }
     Ok(match report {
@@ -440,7 +443,9 @@ impl<'a> WorkDisplay<'a> {
         }
         match event {
             WorkEvent::Warning(warning) => return self.warn(&warning.to_string()),
-            WorkEvent::NotUpdated(refusal) => return self.warn(&format!("not done as a hook wanted: {refusal}")),
+            WorkEvent::NotUpdated(refusal) => {
+                return self.warn(&format!("not completed as a hook requested: {refusal}"));
+            }
             _ => {}
         }
         let Some(line) = self.line(event) else { return Ok(()) };
@@ -533,7 +538,7 @@ impl<'a> WorkDisplay<'a> {
             WorkEvent::LeftBehind { run, task, .. } => naming(verb(back, "released"), task)
                 .with(Tone::Plain, &format!(": left in progress by the run for #{run}")),
             WorkEvent::Left { worker } => {
-                Line::plain("left the team, as it was asked to: ").with(Tone::Owner, worker.as_str())
+                Line::plain("left the team as requested: ").with(Tone::Owner, worker.as_str())
             }
             _ => return None,
         })
@@ -615,7 +620,7 @@ pub(crate) fn summary(report: &WorkReport) -> Vec<Line> {
     }];
     if !report.passed_over.is_empty() {
         let tasks = numbered(&report.passed_over);
-        lines.push(Line::plain(&format!("passed over {tasks}: failed too often before")));
+        lines.push(Line::plain(&format!("skipped {tasks}: failed too often before")));
     }
     lines
 }

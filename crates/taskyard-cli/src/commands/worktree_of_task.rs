@@ -24,7 +24,7 @@ pub(super) fn give_worktree(yard: &Yard, task: &Task, context: &Context) -> Resu
         Ok(Err(refusal)) => Err(refusal.into()),
         Err(error) => {
             if let Err(error) = yard.release(&task.id) {
-                tracing::warn!(%error, "a task without its worktree is not given back");
+                tracing::warn!(%error, "a task without its worktree is not released");
             }
             Err(queue_failed(error))
         }

@@ -21,7 +21,7 @@ use crate::displays::did;
 use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::Output;
 
-/// List the worktrees of tasks, merge their branches, and remove what is merged
+/// List the worktrees of tasks, merge their branches, and remove merged ones
 ///
 /// Shows every worktree of the repository with its task, branch, age and size, how many commits it is ahead of its base and behind, and how
 /// many files in it are uncommitted. How worktrees are made and merged is in docs/worktrees.md.
@@ -33,32 +33,33 @@ pub(crate) struct WorktreesCommand {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Remove worktrees whose branches are merged, and those that their tasks have left and that hold nothing
+    /// Remove worktrees whose branches are merged, and abandoned worktrees without changes
     ///
-    /// A worktree with uncommitted files is never removed, nor one that is locked. A branch goes if the base contains it.
+    /// A worktree with uncommitted files is never removed, nor is a locked one. A branch is deleted if the base
+    /// contains it.
     Clean {
         /// Show what would be removed
         #[arg(long)]
         dry_run: bool,
     },
-    /// Merge the branch of a task as it is now; the task goes on
+    /// Merge the branch of a task as it is now, without completing the task
     Merge(MergeOne),
-    /// Let a branch that waits for a review into the queue
+    /// Approve a branch that is waiting for a review
     Approve {
         /// The task
         #[arg(value_name = "ID")]
         id: TaskId,
     },
-    /// Send a task back to the same worktree, with what is to be changed
+    /// Return a task to the same worktree with the requested changes
     RequestChanges {
         /// The task
         #[arg(value_name = "ID")]
         id: TaskId,
-        /// What is to be changed; a place goes first: `src/main.rs:12: ...`
+        /// The requested changes, each with its location first: `src/main.rs:12: ...`
         #[arg(value_name = "TEXT")]
         text: String,
     },
-    /// Take a branch out of the queue; it waits for a review then
+    /// Remove a branch from the queue; it then waits for a review
     Unqueue {
         /// The task
         #[arg(value_name = "ID")]
@@ -78,11 +79,11 @@ struct MergeOne {
     #[arg(value_name = "ID")]
     id: TaskId,
 
-    /// Complete the task with it
+    /// Also complete the task
     #[arg(long)]
     done: bool,
 
-    /// A line for the shell that has to exit with 0 on the merged state
+    /// A shell command that must exit with 0 on the merged state
     #[arg(long, value_name = "CMD")]
     check: Option<String>,
 
@@ -262,7 +263,7 @@ impl MergeOne {
                 Err(refusal.into())
             }
             MergeOutcome::Gone => {
-                Err(Problem::new(ProblemKind::Refused, "not_merged", "the task is another agent's now"))
+                Err(Problem::new(ProblemKind::Refused, "not_merged", "the task now belongs to another agent"))
             }
             MergeOutcome::Stopped => Err(taskyard::Error::Cancelled.into()),
         }
@@ -329,7 +330,7 @@ fn approve(id: &TaskId, context: &Context, output: &mut Output) -> Result<Exit, 
     let task = context.task(&yard, id)?;
     let tree = tree_of(&task)?;
     if tree.state != WorktreeState::Review {
-        return Err(not_in(&task, &tree, "does not wait for a review"));
+        return Err(not_in(&task, &tree, "is not waiting for a review"));
     }
     let repository = context.repository()?.with_base(tree.base.clone());
     let path = Path::new(&tree.path);
@@ -376,11 +377,11 @@ fn unqueue(id: &TaskId, context: &Context, output: &mut Output) -> Result<Exit, 
         return Err(not_in(&task, &tree, "is not in the queue"));
     }
     if tree.state == WorktreeState::Merging {
-        return Err(not_in(&task, &tree, "is being merged at this moment"));
+        return Err(not_in(&task, &tree, "is being merged right now"));
     }
-    let reason = Some("taken out of the queue".to_owned());
+    let reason = Some("removed from the queue".to_owned());
     let review = TaskWorktree { reason, approved: false, ..tree.in_state(WorktreeState::Review) };
-    set(&yard, &task, &review, None, "Out of the queue:", output)?;
+    set(&yard, &task, &review, None, "Removed from the queue:", output)?;
     Ok(Exit::Done)
 }
 

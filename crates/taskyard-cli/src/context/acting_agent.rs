@@ -215,8 +215,8 @@ impl Context {
     pub(crate) fn where_query(&self, which: &WhichTasks) -> Result<Option<Query>, Problem> {
         let query = which.query.as_ref().map(|query| self.query_of(std::slice::from_ref(query))).transpose()?;
         match query {
-            Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`--where` stands without a query")
-                .hint("`--where status:open` chooses everything that is open")),
+            Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`--where` needs a query")
+                .hint("to choose all open tasks, write `--where status:open`")),
             query => Ok(query),
         }
     }
@@ -275,7 +275,7 @@ impl Context {
     pub(crate) fn inline_task(&self, words: &[String]) -> Result<InlineTask, Problem> {
         InlineTask::of_words(words, &writers_clock()).map_err(|bad| {
             Problem::usage("bad_attribute", bad.to_string())
-                .hint("words after `--` are title; `taskyard help dates` shows how times are written")
+                .hint("words after `--` belong to the title; `taskyard help dates` shows how to write times")
         })
     }
 }

@@ -270,7 +270,7 @@ impl Context {
     pub(super) fn if_known<T>(&self, answer: Result<T, MachineError>) -> Result<Option<T>, Problem> {
         match answer {
             Err(error) if self.does_without_newer() => {
-                tracing::debug!(%error, "not known from a newer database");
+                tracing::debug!(%error, "unknown: the database is newer");
                 Ok(None)
             }
             answer => Ok(Some(answer?)),
@@ -457,11 +457,8 @@ impl Context {
         match wrong {
             Some(wrong) if !has_name()? => {
                 let why = if wrong.is_control() { "control characters".to_owned() } else { format!("`{wrong}`") };
-                Err(Problem::usage(
-                    "bad_list_name",
-                    format!("`{name}` cannot be the name of a list: it contains {why}"),
-                )
-                .hint(format!("`{}` would do", list.directory())))
+                Err(Problem::usage("bad_list_name", format!("invalid list name `{name}`: it contains {why}"))
+                    .hint(format!("`{}` is a valid name", list.directory())))
             }
             _ => self.list_named(name),
         }
@@ -510,7 +507,7 @@ impl Context {
         let problem = Problem::new(ProblemKind::NotFound, "list_not_found", format!("there is no list `{list}`"));
         Ok(problem.detail("list", list.as_str()).hint(match nearest(list.as_str(), &names) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => "`taskyard lists` shows those there are".to_owned(),
+            None => "`taskyard lists` shows all lists".to_owned(),
         }))
     }
 }

@@ -53,8 +53,8 @@ impl DirectoryLists {
         let repository = self.repository.as_ref()?;
         match (choice.reason, &self.kept, &repository.beside) {
             (Reason::Kept, Some((place, list)), _) => Some(format!(
-                "`{}` keeps list {list}, which has tasks; the list of its repository is {own}: `taskyard merge {list} {own}` and \
-                 `taskyard use {own}` unite them",
+                "`{}` keeps list {list}, which has tasks; the list of its repository is {own}: combine them with `taskyard \
+                 merge {list} {own}` and `taskyard use {own}`",
                 place.display(),
                 own = repository.list,
             )),
@@ -183,7 +183,7 @@ impl Recorder {
             false => Err(self
                 .0
                 .0
-                .failed("another repository was given it this moment; run the command again".to_owned().into())),
+                .failed("another repository was given that name just now; run the command again".to_owned().into())),
         }
     }
 
@@ -225,13 +225,13 @@ impl UseOfList {
         }
         let mut notes: Vec<String> = self.note.iter().cloned().collect();
         let shared_with = self.shared_with().unwrap_or_else(|error| {
-            tracing::debug!(%error, list = %self.list, "it is not known who shares a list");
+            tracing::debug!(%error, list = %self.list, "the directories that share a list are unknown");
             None
         });
         notes.extend(shared_with.map(|other| {
             let list = &self.list;
             let other = other.display();
-            format!("this repository shares list {list} with `{other}`, as before; `taskyard use LIST` gives it one of its own")
+            format!("this repository shares list {list} with `{other}`, as before; `taskyard use LIST` gives it its own list")
         }));
         for note in &notes {
             tracing::info!("{note}");

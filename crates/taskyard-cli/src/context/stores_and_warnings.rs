@@ -58,7 +58,7 @@ impl Context {
             true => Ok(()),
             false => Err(Problem::usage(
                 "password_not_handed_on",
-                format!("commands are given `{address}` without a password, and no passfile lets them in"),
+                format!("commands get the address `{address}` without its password, and no passfile has it"),
             )
             .hint(
                 "write `HOST:PORT:DATABASE:USER:PASSWORD` into ~/.pgpass, `chmod 600` it, and leave the password out",
@@ -95,7 +95,7 @@ impl Context {
     /// Warns on stderr about the skipped databases.
     pub(super) fn warn_of_newer(&self, output: &mut Output) -> io::Result<()> {
         for message in self.newer.met.take() {
-            output.warn(&format!("{message}; files are shown without it: use the newer taskyard"))?;
+            output.warn(&format!("{message}; files are shown without it: upgrade taskyard"))?;
         }
         Ok(())
     }
@@ -133,14 +133,15 @@ impl Context {
         }
         for (list, damage) in damaged {
             output.warn(&format!(
-                "the journal of list {list} is damaged: {damage}; mend it with `taskyard doctor --fix`"
+                "the journal of list {list} is damaged: {damage}; repair it with `taskyard doctor --fix`"
             ))?;
         }
         self.warn_of_newer(output)?;
         let newer = care.map(JournalCare::newer_journals).unwrap_or_default();
         for (list, format) in newer {
             output.warn(&format!(
-                "the journal of list {list} was written by a newer taskyard (format {format}); tasks are shown without it: use the newer taskyard"
+                "the journal of list {list} was written by a newer taskyard (format {format}); tasks are shown without it: \
+                 upgrade taskyard"
             ))?;
         }
         Ok(())
@@ -177,7 +178,7 @@ impl Context {
 /// Describes an ignored setting, and what to do about it.
 fn config_warning(warning: &ConfigWarning) -> String {
     match warning {
-        ConfigWarning::Untrusted { .. } => format!("{warning}; run `taskyard trust` there to let it count"),
+        ConfigWarning::Untrusted { .. } => format!("{warning}; run `taskyard trust` there to apply it"),
         warning => warning.to_string(),
     }
 }

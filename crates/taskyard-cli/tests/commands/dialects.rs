@@ -322,7 +322,7 @@ fn a_block_that_is_no_yaml_is_left_and_the_answer_says_so() {
     let mut test = Test::new().task_file("1.json", of_macf("1", "x", facts));
     let before = test.json("show 1 --json")["task"]["description"].clone();
     let answer = test.json("update 1 --meta created_cycle=8 --json");
-    assert!(answer["blockLeft"].as_str().unwrap().starts_with("line 3 is no YAML"), "{answer}");
+    assert!(answer["blockLeft"].as_str().unwrap().starts_with("line 3 is not YAML"), "{answer}");
     let task = test.json("show 1 --json")["task"].clone();
     assert_eq!((&task["description"], &task["metadata"]), (&before, &json!({"created_cycle": 8})));
     test.run("update 1 --meta created_cycle=9").run("update 1 --priority high").run("show 1").snapshot();
@@ -332,7 +332,7 @@ fn a_block_that_is_no_yaml_is_left_and_the_answer_says_so() {
 fn new_task_keeps_a_block_that_is_no_yaml() {
     let block = "<macf_task_metadata version=\"1.0\">\ntitle: CLI: an unquoted colon\n</macf_task_metadata>";
     let created = Test::new().stdin(block).json("create x --kind mission --repo yard -d - --json");
-    assert!(created["blockLeft"].as_str().unwrap().contains("is no YAML"), "{created}");
+    assert!(created["blockLeft"].as_str().unwrap().contains("is not YAML"), "{created}");
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn leaseless_owner_silent_for_a_day_is_found_and_released() {
     let stale: Vec<&Value> = found["findings"].as_array().unwrap().iter().collect();
     assert_eq!(stale.len(), 1, "{found:#}");
     assert_eq!((&stale[0]["code"], &stale[0]["task"]), (&"stale_owner".into(), &"1".into()));
-    assert_eq!(stale[0]["fix"], "release 1: it is pending again, and nobody's");
+    assert_eq!(stale[0]["fix"], "release 1: it becomes pending and has no owner");
     assert_eq!(test.json("doctor --fix --yes --json")["findings"], Value::Array(Vec::new()));
     let task = test.json("show 1 --json")["task"].clone();
     assert_eq!((&task["owner"], &task["status"]), (&Value::Null, &"pending".into()));

@@ -107,7 +107,7 @@ fn plan_that_stays_wrong_is_kept_and_can_be_resumed() {
     let mut test = with_editor(parser(), "sed -i 's/priority: high/priority: hihg/' \"$1\"");
     let ended = test.output_of("edit 1 2");
     assert_eq!(ended.status.code(), Some(2), "{}", said(&ended));
-    assert!(kept(&test).1.contains("#! `hihg` is no priority"));
+    assert!(kept(&test).1.contains("#! invalid priority `hihg`"));
     let mut test = with_editor(test, "sed -i 's/hihg/low/' \"$1\"").quietly("edit 1 2 --resume");
     assert_eq!(test.json("show 2 --json")["task"]["metadata"]["priority"], "low");
 }
@@ -120,7 +120,9 @@ fn plan_keeps_what_others_change_and_tells_of_conflicts() {
     let mut test = with_editor(parser(), script).quietly("edit 1 2");
     let seen = std::fs::read_to_string(test.path("home/seen")).unwrap();
     assert!(
-        seen.contains("#! changed meanwhile: subject is `Theirs` now; what you save counts\n- [ ] #2 Mine"),
+        seen.contains(
+            "#! changed in the meantime: subject is `Theirs` now; your version will replace it\n- [ ] #2 Mine"
+        ),
         "{seen}"
     );
     let two = test.json("show 2 --json")["task"].clone();
@@ -172,8 +174,11 @@ fn conflicting_edits_reopen_with_both_versions() {
                   sed -i -e 's/^two$/mine/' -e 's/^subject: .*/subject: Mine/' \"$1\"";
     let mut test = with_editor(parser(), script).run("edit 2");
     let seen = std::fs::read_to_string(test.path("home/seen")).unwrap();
-    assert!(seen.contains("\nsubject: Mine\n# changed meanwhile to: Theirs\n"), "{seen}");
-    assert!(seen.ends_with("one\n<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> changed meanwhile\nthree\n"), "{seen}");
+    assert!(seen.contains("\nsubject: Mine\n# changed in the meantime to: Theirs\n"), "{seen}");
+    assert!(
+        seen.ends_with("one\n<<<<<<< yours\nmine\n=======\ntheirs\n>>>>>>> changed in the meantime\nthree\n"),
+        "{seen}"
+    );
     let task = test.json("show 2 --json")["task"].clone();
     assert_eq!((&task["description"], &task["subject"]), (&"one\nmine\nthree".into(), &"Mine".into()));
     assert!(is_tidy(&test));
@@ -207,7 +212,7 @@ fn an_editor_that_fails_or_is_killed_loses_nothing() {
         assert_eq!(test.json("show 2 --json")["task"]["description"], "one\ntwo\nthree");
         // The next edit tells of it, and --resume goes on with it, merged with what happened since.
         let mut test = with_editor(test, "true").quietly("update 2 --owner bob");
-        assert!(said(&test.output_of("edit 2")).contains("an earlier edit that was not saved"));
+        assert!(said(&test.output_of("edit 2")).contains("the unsaved text of an earlier edit"));
         let mut test = with_editor(test, "true").quietly("edit 2 --resume");
         let task = test.json("show 2 --json")["task"].clone();
         assert_eq!((&task["description"], &task["owner"]), (&"one\ntwo\nthree\na long text".into(), &"bob".into()));
@@ -334,7 +339,7 @@ fn times_stand_in_the_editors_zone_and_are_read_in_its_words() {
     assert_eq!(test.json("show 2 --json")["task"]["metadata"], metadata);
     let ended = with_editor(test, "sed -i 's/^due:.*/due: soonish/' \"$1\"").output_of("edit 2");
     assert_eq!(ended.status.code(), Some(2));
-    assert!(said(&ended).contains("`soonish` is no time"), "{}", said(&ended));
+    assert!(said(&ended).contains("invalid time `soonish`"), "{}", said(&ended));
 }
 
 #[test]

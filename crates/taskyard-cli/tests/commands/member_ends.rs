@@ -47,10 +47,7 @@ fn the_next_command_takes_out_a_member_that_has_agreed_to_end() {
     let mut test = team().meanwhile(|place| approve(place, "bob", LATER));
     let listed = test.output_of("list --list alpha --as eve");
     let told = String::from_utf8(listed.stderr).unwrap();
-    assert_eq!(
-        told,
-        "warning: took bob out of the team, since it has ended as it was asked to; #1 can be taken again\n"
-    );
+    assert_eq!(told, "warning: removed bob from the team: it shut down as requested; #1 can be claimed again\n");
     assert!(String::from_utf8(listed.stdout).unwrap().contains("Parser"));
     assert_eq!(members(&mut test), ["team-lead", "eve"]);
     let task = &test.json("show 1 --list alpha --json")["task"];
@@ -76,7 +73,7 @@ fn every_command_that_looks_at_tasks_or_teams_does_it() {
     ] {
         let mut test = team().meanwhile(|place| approve(place, "bob", LATER));
         let output = test.answer_to(line, "{}");
-        assert!(String::from_utf8(output.stderr).unwrap().contains("took bob out of the team"), "{line}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("removed bob from the team"), "{line}");
         assert_eq!(members(&mut test), ["team-lead", "eve"], "{line}");
     }
 }
@@ -92,7 +89,7 @@ fn of_many_who_come_at_once_one_tells_the_others() {
         })
         .collect();
     let said = commands.into_iter().map(|command| String::from_utf8(command.wait_with_output().stderr).unwrap());
-    let count = said.filter(|said| said.contains("took bob out of the team")).count();
+    let count = said.filter(|said| said.contains("removed bob from the team")).count();
     assert_eq!(count, 1);
     assert_eq!((notices(&test, "team-lead"), notices(&test, "eve")), (1, 1));
     assert_eq!(members(&mut test), ["team-lead", "eve"]);

@@ -122,8 +122,8 @@ fn every_message_of_ours_has_a_summary() {
     let wanted = [
         "hello there",
         "hello",
-        "#1 Parser is yours now (eve gave it to you)",
-        "asks you to end: we are done",
+        "#1 Parser is assigned to you (by eve)",
+        "asks you to shut down: we are done",
         "eve has shut down.",
     ];
     assert_eq!(summaries, wanted);
@@ -144,7 +144,7 @@ fn newer_client_lead_without_teammate_is_reported() {
     let warned = |test: &mut Test| {
         let output = test.output_of("send --to team-lead hello --as ana");
         assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stderr).unwrap().contains("reads no messages before it has a teammate of its own")
+        String::from_utf8(output.stderr).unwrap().contains("reads no messages until it has a teammate")
     };
     assert!(warned(&mut test));
     let mut test = test.file(config, file(own)).quietly("team join session-11111111 --as ana");

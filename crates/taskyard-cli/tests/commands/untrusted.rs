@@ -155,7 +155,7 @@ fn writable_by_others_file_is_ignored_even_if_trusted() {
     }
     let test = project();
     file(&test, 0o646);
-    counts_for_nothing(test, "every user can write it");
+    counts_for_nothing(test, "every user can write to it");
     if !is_root() {
         return;
     }

@@ -48,7 +48,7 @@ words! {
         Self::Rejected => "rejected",
         Self::Approved => "approved",
     }
-    "DeliveryState", "How far a message came.", DeliveryState {
+    "DeliveryState", "The delivery state of a message.", DeliveryState {
         Self::Sent => "sent",
         Self::Delivered => "delivered",
         Self::Read => "read",
@@ -79,8 +79,8 @@ macro_rules! known_words {
 
 known_words! {
     "Status", "The state of a task.", Status;
-    "Operation", "What a commit was made for; `..._elsewhere` for changes by other programs.", Op;
-    "Verdict", "How sure it is that another program took the value back without knowing of it.", Verdict;
+    "Operation", "The operation that made a commit; `..._elsewhere` for changes by other programs.", Op;
+    "Verdict", "How certain it is that another program overwrote the value with stale data.", Verdict;
     "TaskField", "A field of a task.", Field;
     "JobStatus", "The state of a job.", JobState;
     "JobType", "What runs in the background.", JobKind;

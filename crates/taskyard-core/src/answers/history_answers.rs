@@ -28,7 +28,7 @@ pub struct Undone<'a> {
     pub removed: Vec<&'a str>,
 }
 
-/// What could be brought back.
+/// The tasks that can be restored.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Restorable<'a> {
     /// The tasks

@@ -422,7 +422,7 @@ pub struct ListMoved<'a> {
     pub was_unfinished: bool,
 }
 
-/// Tasks in another format.
+/// Export tasks in another format.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Exported<'a> {
     /// The format

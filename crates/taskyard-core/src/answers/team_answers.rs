@@ -64,7 +64,7 @@ pub struct TeamJoined<'a> {
     pub list: &'a str,
     /// The list of the team
     pub team_list: &'a str,
-    /// Whether it may start nothing before the lead has approved its plan
+    /// Whether it cannot start a task until the lead approves its plan
     pub plan_mode_required: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct Member<'a> {
     pub unread: Option<usize>,
     /// Why its inbox cannot be read
     pub inbox_problem: Option<&'a str>,
-    /// Whether it may start nothing before the lead has approved its plan
+    /// Whether it cannot start a task until the lead approves its plan
     pub plan_mode_required: bool,
     /// How far its plan is
     pub plan: PlanState,

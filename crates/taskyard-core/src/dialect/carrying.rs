@@ -314,7 +314,7 @@ pub(super) fn ids_under(element: &Map<String, Value>, key: &'static str) -> Resu
 /// A file states a newer version than this release supports. It is neither read nor written, because data could be
 /// lost.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("its version is {stated}, and {newest} is the newest that this taskyard knows")]
+#[error("its version is {stated}; this taskyard supports versions up to {newest}")]
 pub struct NewerVersion {
     /// The version as stated in the file.
     pub stated: String,

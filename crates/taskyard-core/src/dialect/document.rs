@@ -341,7 +341,7 @@ pub enum BadDocument {
     #[error("{0}")]
     Unreadable(#[from] Unreadable),
     /// It has no array of tasks.
-    #[error("`tasks` is missing or no array")]
+    #[error("`tasks` is missing or not an array")]
     NoTasks,
     /// A newer program wrote it.
     #[error(transparent)]

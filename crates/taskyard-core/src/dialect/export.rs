@@ -166,7 +166,7 @@ fn without_unsaid(mut element: Map<String, Value>) -> (Map<String, Value>, Map<S
 
 /// Why a file is not an export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an export is a JSON array of tasks, or one task: {why}")]
+#[error("expected a JSON array of tasks or a single task: {why}")]
 pub struct BadExport {
     /// What is wrong with it.
     pub why: String,

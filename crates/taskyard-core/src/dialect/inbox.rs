@@ -28,13 +28,13 @@ pub enum BadInbox {
         may_be_torn: bool,
     },
     /// It is JSON, but not an array.
-    #[error("a JSON {kind} and no list of messages")]
+    #[error("a JSON {kind}, not a list of messages")]
     NotAList {
         /// The actual type.
         kind: &'static str,
     },
     /// It exceeds the size limit.
-    #[error("{size} bytes are too many (the limit is {LARGEST})")]
+    #[error("{size} bytes are too large (the limit is {LARGEST})")]
     TooLarge {
         /// The size in bytes.
         size: u64,

@@ -194,11 +194,11 @@ pub(crate) fn summary(job: &Job) -> String {
         (JobState::Failed, Some(code)) => format!("{what} failed with exit code {code}"),
         (JobState::Failed, None) => format!("{what} failed"),
         (JobState::Killed, _) => match job.ending() {
-            Some(JobEnding::TimedOut(_)) => format!("{what} was stopped: its time was up"),
+            Some(JobEnding::TimedOut(_)) => format!("{what} timed out and was stopped"),
             _ => format!("{what} was stopped"),
         },
         (JobState::Lost, _) => {
-            format!("{what} was lost: the machine or what watched over it ended before it did")
+            format!("{what} was lost: the machine or its supervisor ended first")
         }
         (JobState::Pending | JobState::Running, _) => format!("{what} is running"),
     }
@@ -312,7 +312,7 @@ mod task_notification_tests {
         assert_eq!(told(JobEnding::Signalled(11)), "Background command \"bg fail\" failed with exit code 139");
         assert_eq!(told(JobEnding::Stopped(CommandEnd::Unseen)), "Background command \"bg fail\" was stopped");
         let late = told(JobEnding::TimedOut(CommandEnd::Unseen));
-        assert_eq!(late, "Background command \"bg fail\" was stopped: its time was up");
+        assert_eq!(late, "Background command \"bg fail\" timed out and was stopped");
         let lost = Job { fate: JobFate::Lost { at: Timestamp(0) }, ..running() };
         assert!(summary(&lost).starts_with("Background command \"bg fail\" was lost"));
         assert!(block(&lost, ClientVersion::V2_1_325).contains("<status>failed</status>"));

@@ -90,7 +90,7 @@ pub fn carried_of(task: &Task, written: &[u8], blocks: &[TaskId]) -> Map<String,
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCarried {
     /// It was not written by Taskyard.
-    #[error("it holds nothing that taskyard wrote")]
+    #[error("it was not written by taskyard")]
     NotOurs,
     /// It was written by a newer Taskyard.
     #[error(transparent)]

@@ -19,13 +19,13 @@ pub enum BadTeamFile {
         why: String,
     },
     /// It is JSON, but not a team.
-    #[error("no team: {why}")]
+    #[error("not a team file: {why}")]
     NotATeam {
         /// What is missing.
         why: &'static str,
     },
     /// It exceeds the size limit.
-    #[error("{size} bytes are too many (the limit is {LARGEST})")]
+    #[error("{size} bytes are too large (the limit is {LARGEST})")]
     TooLarge {
         /// The size in bytes.
         size: u64,
@@ -60,7 +60,7 @@ pub fn read(bytes: &[u8]) -> Result<Team, BadTeamFile> {
 fn object(bytes: &[u8]) -> Result<Map<String, Value>, BadTeamFile> {
     match from_slice(bytes) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(BadTeamFile::NotATeam { why: "it is no object" }),
+        Ok(_) => Err(BadTeamFile::NotATeam { why: "it is not an object" }),
         Err(error) => Err(BadTeamFile::NotJson { why: error.to_string() }),
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_no_team_is_told() {
         for (text, why) in
-            [("{}", "it has no name"), ("[]", "it is no object"), (r#"{"name":"a"}"#, "it has no members")]
+            [("{}", "it has no name"), ("[]", "it is not an object"), (r#"{"name":"a"}"#, "it has no members")]
         {
             assert_eq!(read(text.as_bytes()), Err(BadTeamFile::NotATeam { why }), "{text}");
         }

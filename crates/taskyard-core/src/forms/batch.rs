@@ -104,7 +104,7 @@ impl<'a> Called<'a> {
                 Some(name) => {
                     if let Some(first) = names.insert(key(name), place) {
                         let first = entries[first].line;
-                        let what = format!("`{}` is the name of line {first}, too", name.escape_debug());
+                        let what = format!("the name `{}` is already used on line {first}", name.escape_debug());
                         return Err(BatchMistake::at(entry.line, what));
                     }
                 }
@@ -120,7 +120,7 @@ impl<'a> Called<'a> {
             entries.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.id.as_ref()?))).collect();
         for (place, id) in &ids {
             if let Some(first) = names.insert(format!("#{}", key(id.as_str())), *place) {
-                let what = format!("`#{id}` is the name of line {}, too", entries[first].line);
+                let what = format!("the name `#{id}` is already used on line {}", entries[first].line);
                 return Err(BatchMistake::at(entries[*place].line, what));
             }
         }
@@ -143,8 +143,8 @@ impl<'a> Called<'a> {
             (Some(place), _) | (None, Some((place, None))) => Ok(Named::At(*place)),
             (None, Some((first, Some(next)))) => {
                 let [first, next] = [first, next].map(|place| self.entries[*place].line);
-                let what = format!("`{}` may be line {first} or line {next}", name.escape_debug());
-                Err(BatchMistake::at(line, format!("{what}; give the one that is meant a `name`")))
+                let what = format!("`{}` is ambiguous: it may mean line {first} or line {next}", name.escape_debug());
+                Err(BatchMistake::at(line, format!("{what}; give the intended one a `name`")))
             }
             (None, None) => of_list(name, in_list).map(Named::OfList).ok_or_else(|| self.unknown(name, line)),
         }
@@ -154,8 +154,8 @@ impl<'a> Called<'a> {
         let names: Vec<String> = self.entries.iter().map(|entry| key(entry.called())).collect();
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let meant = nearest(&key(name), &words).map(|meant| format!("did you mean `{meant}`?"));
-        let advice = meant.unwrap_or_else(|| "tasks of the list are named by number or id".into());
-        BatchMistake::at(line, format!("nothing here is called `{}`; {advice}", name.escape_debug()))
+        let advice = meant.unwrap_or_else(|| "refer to existing tasks by number or id".into());
+        BatchMistake::at(line, format!("no task is named `{}`; {advice}", name.escape_debug()))
     }
 }
 
@@ -227,7 +227,7 @@ impl BatchMistake {
         };
         let names: Vec<String> = path.iter().map(named).collect();
         let line = path.iter().filter_map(entry).map(|entry| entry.line).min().unwrap_or(1);
-        Self::at(line, format!("that would close a circle: {}", names.join(" waits for ")))
+        Self::at(line, format!("that would create a dependency cycle: {}", names.join(" → ")))
     }
 
     pub(crate) fn at(line: usize, what: impl Into<String>) -> Self {
@@ -265,7 +265,7 @@ fn read_json_lines(text: &str, clock: &Clock) -> Result<Vec<BatchEntry>, BatchMi
         let number = number + 1;
         match json_text::from_str(line) {
             Ok(Value::Object(object)) => entries.push(Line { number, object, clock }.entry()?),
-            Ok(_) => return Err(BatchMistake::at(number, "this is no JSON object")),
+            Ok(_) => return Err(BatchMistake::at(number, "not a JSON object")),
             Err(error) => return Err(BatchMistake::at(number, error.to_string())),
         }
     }
@@ -286,7 +286,7 @@ impl Line<'_> {
     fn entry(self) -> Result<BatchEntry, BatchMistake> {
         if let Some(key) = self.object.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let meant = nearest(key, &KEYS).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            return Err(self.mistake(format!("`{}` is no key of a task{meant}", key.escape_debug())));
+            return Err(self.mistake(format!("unknown key `{}`{meant}", key.escape_debug())));
         }
         let subject = self.text("subject")?.filter(|subject| !subject.trim().is_empty());
         let Some(subject) = subject else { return Err(self.mistake("a task needs a `subject`")) };
@@ -321,7 +321,7 @@ impl Line<'_> {
         match self.object.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.mistake(format!("`{key}` is a text"))),
+            Some(_) => Err(self.mistake(format!("`{key}` must be a string"))),
         }
     }
 
@@ -338,7 +338,7 @@ impl Line<'_> {
         let name = |value: &Value| match value {
             Value::String(name) => Ok(name.clone()),
             Value::Number(number) => Ok(number.to_string()),
-            _ => Err(self.mistake(format!("`{key}` is an array of names and numbers"))),
+            _ => Err(self.mistake(format!("`{key}` must be an array of names and numbers"))),
         };
         match self.object.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -351,7 +351,7 @@ impl Line<'_> {
         let mut metadata = match self.object.get("metadata") {
             None | Some(Value::Null) => Metadata::new(),
             Some(Value::Object(metadata)) => metadata.clone(),
-            Some(_) => return Err(self.mistake("`metadata` is an object")),
+            Some(_) => return Err(self.mistake("`metadata` must be an object")),
         };
         metadata.shift_remove("parent");
         if let Some(word) = self.text("priority")? {
@@ -388,7 +388,7 @@ impl Line<'_> {
                 let span = span.with_days_of(self.clock.working_day);
                 metadata.insert(ESTIMATE.to_owned(), span.as_secs().into());
             }
-            Some(_) => return Err(self.mistake("`estimate` is a span (`2h`) or a number of seconds")),
+            Some(_) => return Err(self.mistake("`estimate` must be a duration (`2h`) or a number of seconds")),
         }
         Ok(metadata)
     }
@@ -398,7 +398,7 @@ impl Line<'_> {
 fn read_markdown(text: &str, clock: &Clock) -> Result<Vec<BatchEntry>, BatchMistake> {
     let plan = Plan::read(text, Form::Batch);
     if let Some(line) = plan.stray.first() {
-        let what = "this belongs to no item: write `- ` before a task, and indent what belongs to it";
+        let what = "this line is outside of any item: start a task with `- `, and indent what belongs to it";
         return Err(BatchMistake::at(*line, what));
     }
     plan.items.iter().map(|item| entry(item, clock)).collect()
@@ -409,10 +409,10 @@ pub(crate) fn entry(item: &Item, clock: &Clock) -> Result<BatchEntry, BatchMista
     match item.mark.map(box_status) {
         None | Some(Status::Pending) => {}
         Some(Status::Completed) => {
-            return Err(BatchMistake::at(item.line, "a new task is pending, and this one is ticked"));
+            return Err(BatchMistake::at(item.line, "a new task must be pending, but this one is ticked"));
         }
         Some(Status::InProgress) => {
-            return Err(BatchMistake::at(item.line, "a new task is pending, and this one is in progress"));
+            return Err(BatchMistake::at(item.line, "a new task must be pending, but this one is in progress"));
         }
     }
     let mut values = Map::new();
@@ -422,14 +422,14 @@ pub(crate) fn entry(item: &Item, clock: &Clock) -> Result<BatchEntry, BatchMista
         let has_two = item.fields.iter().filter(|other| other.name == field.name).count() > 1;
         if has_two && field.name != "tags" {
             let line = item.fields.iter().rfind(|other| other.name == field.name).map_or(item.line, |other| other.line);
-            return Err(BatchMistake::at(line, format!("`{}` is there twice", field.name)));
+            return Err(BatchMistake::at(line, format!("`{}` is given twice", field.name)));
         }
         match field.name {
             "tags" => drop(values.insert("tags".to_owned(), item.words("tags").into())),
             "parent" => parent = parent.or_else(|| Some(BatchParent::Named(field.value.clone()))),
             "meta" => match json_text::from_str(&field.value) {
                 Ok(Value::Object(meta)) => metadata = meta,
-                _ => return Err(BatchMistake::at(field.line, "`meta` is a JSON object")),
+                _ => return Err(BatchMistake::at(field.line, "`meta` must be a JSON object")),
             },
             name => {
                 let value = Value::from(field.value.as_str());
@@ -479,7 +479,7 @@ pub fn read(text: &str, clock: &Clock) -> Result<Vec<BatchEntry>, BatchMistake> 
         false => read_markdown(text, clock)?,
     };
     if entries.is_empty() {
-        return Err(BatchMistake::at(1, "there is no task in it; write `- Title`, or {\"subject\": \"Title\"}"));
+        return Err(BatchMistake::at(1, "it contains no tasks; write `- Title`, or {\"subject\": \"Title\"}"));
     }
     Ok(entries)
 }
@@ -570,18 +570,21 @@ mod tests {
     #[test]
     fn every_mistake_names_its_line() {
         for (text, mistake) in [
-            ("", "line 1: there is no task in it; write `- Title`, or {\"subject\": \"Title\"}"),
-            ("- a\nstray", "line 2: this belongs to no item: write `- ` before a task, and indent what belongs to it"),
-            ("- a\n- b after: c", "line 2: nothing here is called `c`; tasks of the list are named by number or id"),
-            ("- Build\n- b after: biuld", "line 2: nothing here is called `biuld`; did you mean `build`?"),
-            ("- a\n\n- A\n- b after: a", "line 4: `a` may be line 1 or line 3; give the one that is meant a `name`"),
-            ("- a name: x\n- b name: X", "line 2: `X` is the name of line 1, too"),
-            ("- a\n  priority: hihg", "line 2: `hihg` is no priority; use low, medium or high"),
-            ("- [x] a", "line 1: a new task is pending, and this one is ticked"),
+            ("", "line 1: it contains no tasks; write `- Title`, or {\"subject\": \"Title\"}"),
             (
-                "{\"subject\":\"a\"}\n{\"sbject\":\"b\"}",
-                "line 2: `sbject` is no key of a task; did you mean `subject`?",
+                "- a\nstray",
+                "line 2: this line is outside of any item: start a task with `- `, and indent what belongs to it",
             ),
+            ("- a\n- b after: c", "line 2: no task is named `c`; refer to existing tasks by number or id"),
+            ("- Build\n- b after: biuld", "line 2: no task is named `biuld`; did you mean `build`?"),
+            (
+                "- a\n\n- A\n- b after: a",
+                "line 4: `a` is ambiguous: it may mean line 1 or line 3; give the intended one a `name`",
+            ),
+            ("- a name: x\n- b name: X", "line 2: the name `X` is already used on line 1"),
+            ("- a\n  priority: hihg", "line 2: invalid priority `hihg`: expected low, medium or high"),
+            ("- [x] a", "line 1: a new task must be pending, but this one is ticked"),
+            ("{\"subject\":\"a\"}\n{\"sbject\":\"b\"}", "line 2: unknown key `sbject`; did you mean `subject`?"),
             ("{\"subject\":\"a\",\"status\":\"completed\"}", "line 1: a new task is pending"),
             ("{\"name\":\"a\"}", "line 1: a task needs a `subject`"),
         ] {

@@ -16,13 +16,13 @@ mod plan;
 const BETWEEN: &str = "---";
 
 const HELP: &str = "\
-# Up to the line of dashes stand the fields, below it the description. An empty value takes a field away; a field whose
-# line is gone stays as it was. Whatever is saved when the editor ends counts; leave the file as it is to change nothing.
+# The fields are above the line of dashes, the description below it. An empty value removes a field; a field whose line
+# is missing keeps its value. Your changes apply when the editor exits; leave the file as it is to change nothing.
 ";
 
 const AT_ODDS: &str = "\
-# Somebody changed the task meanwhile, and both changed the same. What they made of a field stands below it; in the
-# description both texts stand one after the other. Save the file as it shall be.
+# The task was changed in the meantime, in the same places. The other value of a field is below it; the description has
+# both texts, one after the other. Edit the file to the result you want and save it.
 ";
 
 /// Formats a task as a form, with times in the zone of the clock. `heading` names the task; conflicting fields show
@@ -33,7 +33,7 @@ pub fn print(draft: &Draft, heading: &str, conflicts: &[Conflict], clock: &Clock
 
 /// Formats the form for a new task.
 pub fn print_new(heading: &str, clock: &Clock) -> String {
-    form(&Draft::default(), heading, &[], "# Without a subject nothing is made.\n", clock)
+    form(&Draft::default(), heading, &[], "# If the subject is empty, no task is created.\n", clock)
 }
 
 fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str, clock: &Clock) -> String {
@@ -50,7 +50,7 @@ fn form(draft: &Draft, heading: &str, conflicts: &[Conflict], help: &str, clock:
         {
             let moment = Timestamp::parse(theirs).filter(|_| name == DUE || name == DEFER);
             let theirs = moment.map_or_else(|| theirs.clone(), |moment| words(name, moment));
-            let _ = writeln!(text, "# changed meanwhile to: {}", in_line(&theirs));
+            let _ = writeln!(text, "# changed in the meantime to: {}", in_line(&theirs));
         }
     };
     field("subject", &draft.subject);
@@ -92,7 +92,7 @@ pub enum EditFormError {
     #[error("the line `{BETWEEN}` between the fields and the description is missing")]
     NoLineBetween,
     /// A line above the separator is not a field.
-    #[error("line {line} is no field: `{}`", .text.escape_debug())]
+    #[error("line {line} is not a field: `{}`", .text.escape_debug())]
     NoField {
         /// The line number, from 1.
         line: usize,
@@ -281,8 +281,8 @@ mod tests {
     fn what_is_wrong_is_told_by_line() {
         let wrong = |form: &str| read(form, &Draft::default()).unwrap_err().to_string();
         assert_eq!(read("subject: x\n", &Draft::default()), Err(EditFormError::NoLineBetween));
-        assert_eq!(wrong("# help\nsubjct: x\n---\n"), "line 2 is no field: `subjct: x`");
-        assert_eq!(wrong("priority: urgent\n---\n"), "line 1: `urgent` is no priority; use low, medium or high");
+        assert_eq!(wrong("# help\nsubjct: x\n---\n"), "line 2 is not a field: `subjct: x`");
+        assert_eq!(wrong("priority: urgent\n---\n"), "line 1: invalid priority `urgent`: expected low, medium or high");
         assert!(wrong("status: done\n---\n").starts_with("line 1: "));
         let no_subject = read("subject:\n---\n", &full()).unwrap_err();
         assert_eq!(no_subject.to_string(), "line 1: a task needs a subject");
@@ -292,7 +292,7 @@ mod tests {
     fn what_others_made_of_a_field_stands_below_it_and_is_no_field() {
         let conflicts = [Conflict { field: "subject", theirs: Some("Theirs".into()) }];
         let form = print(&full(), "Task #7", &conflicts);
-        assert!(form.contains("\n# changed meanwhile to: Theirs\nstatus: in_progress\n"), "{form}");
+        assert!(form.contains("\n# changed in the meantime to: Theirs\nstatus: in_progress\n"), "{form}");
         assert_eq!(read(&form, &Draft::default()), Ok(full()));
     }
 
@@ -304,6 +304,6 @@ mod tests {
         assert_eq!(read.due, Timestamp::parse("2026-11-17T23:59:59.999Z"));
         assert_eq!((read.defer, read.estimate), (None, Some(Duration::from_secs(7200))));
         let wrong = super::read("due: soon\n---\n", &full(), &clock()).unwrap_err().to_string();
-        assert!(wrong.starts_with("line 1: `soon` is no time"), "{wrong}");
+        assert!(wrong.starts_with("line 1: invalid time `soon`"), "{wrong}");
     }
 }

@@ -330,9 +330,9 @@ impl FromStr for IdRange {
         let range = text.split_once('-').and_then(|(first, last)| number(first).zip(number(last)));
         match range {
             None => parse_id(text).map(Self::One),
-            Some((first, last)) if first > last => Err(format!("the range runs backwards; write {last}-{first}")),
+            Some((first, last)) if first > last => Err(format!("the range is reversed; write {last}-{first}")),
             Some((first, last)) if last - first >= LONGEST_RANGE => {
-                Err(format!("a range names {LONGEST_RANGE} tasks at most; `--where` chooses more"))
+                Err(format!("a range has at most {LONGEST_RANGE} tasks; use `--where` for more"))
             }
             Some((first, last)) => Ok(Self::Numbers(first, last)),
         }
@@ -400,7 +400,7 @@ mod tests {
     fn value_that_cannot_be_read_names_the_word() {
         let refused = |words: &[&str]| InlineTask::of_words(words, &clock()).unwrap_err().to_string();
         assert!(refused(&["a", "due:freitag"]).starts_with("`due:freitag`: "), "{}", refused(&["a", "due:freitag"]));
-        assert_eq!(refused(&["a", "pri:x"]), "`pri:x`: `x` is no priority; use low, medium or high");
+        assert_eq!(refused(&["a", "pri:x"]), "`pri:x`: invalid priority `x`: expected low, medium or high");
         assert_eq!(refused(&["pri:low", "pri:high"]), "`pri:high`: it is given twice");
         assert!(refused(&["after:../x"]).starts_with("`after:../x`: "));
     }

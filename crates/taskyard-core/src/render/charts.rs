@@ -200,11 +200,11 @@ const WORDS: i64 = 15;
 /// Draws the number of tasks over time, and how many of them were done.
 pub fn burn_up_svg(burn_up: &BurnUp, zone: &TimeZone) -> String {
     let (Some(first), Some(last)) = (burn_up.points.first(), burn_up.points.last()) else {
-        return Chart::empty(BURN_UP_KIND, "No task yet");
+        return Chart::empty(BURN_UP_KIND, "No tasks yet");
     };
     let highest = burn_up.points.iter().map(|point| point.total).max().unwrap_or(0);
     if highest == 0 {
-        return Chart::empty(BURN_UP_KIND, "No task yet");
+        return Chart::empty(BURN_UP_KIND, "No tasks yet");
     }
     let told = format!("{} of {} tasks done, {} in progress", last.done, last.total, last.in_progress);
     let mut chart = Chart::begin(BURN_UP_KIND, HEIGHT, &told);
@@ -294,7 +294,7 @@ const MOST_AGENTS: usize = 30;
 /// Draws when each agent was working, within a period.
 pub fn agents_at_work_svg(agents: &[AgentAtWork], from: Timestamp, until: Timestamp, zone: &TimeZone) -> String {
     if agents.is_empty() {
-        return Chart::empty(AGENTS_KIND, "Nobody was at work in this time");
+        return Chart::empty(AGENTS_KIND, "No one worked in this period");
     }
     let (shown, others) = (&agents[..agents.len().min(MOST_AGENTS)], agents.len().saturating_sub(MOST_AGENTS));
     let rows = i64::try_from(shown.len() + usize::from(others > 0)).unwrap_or(0);
@@ -421,9 +421,9 @@ mod tests {
 
     #[test]
     fn an_empty_list_says_so() {
-        assert!(burn_up_svg(&BurnUp { points: Vec::new() }, &TimeZone::UTC).contains("No task yet"));
+        assert!(burn_up_svg(&BurnUp { points: Vec::new() }, &TimeZone::UTC).contains("No tasks yet"));
         assert!(
-            burn_up_svg(&BurnUp { points: vec![BurnUpPoint::default(); 2] }, &TimeZone::UTC).contains("No task yet")
+            burn_up_svg(&BurnUp { points: vec![BurnUpPoint::default(); 2] }, &TimeZone::UTC).contains("No tasks yet")
         );
     }
 
@@ -476,7 +476,10 @@ mod agents_at_work_tests {
         let picture = agents_at_work_svg(&agents, Timestamp(START), Timestamp(START + 86_400_000), &TimeZone::UTC);
         assert_eq!(picture.matches("<rect").count(), MOST_AGENTS);
         assert!(picture.contains("and 3 more"));
-        assert!(agents_at_work_svg(&[], Timestamp(0), Timestamp(1), &TimeZone::UTC).contains("Nobody was at work"));
+        assert!(
+            agents_at_work_svg(&[], Timestamp(0), Timestamp(1), &TimeZone::UTC)
+                .contains("No one worked in this period")
+        );
     }
 }
 

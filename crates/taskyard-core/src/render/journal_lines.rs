@@ -118,7 +118,7 @@ pub(super) fn keeps_number(entry: &Entry) -> bool {
 
 /// Returns the revisions that an entry undid, in brackets; empty if there are none.
 pub(super) fn taken_back(entry: &Entry) -> String {
-    if entry.undoes.is_empty() { String::new() } else { format!(" (took back {})", revisions(&entry.undoes)) }
+    if entry.undoes.is_empty() { String::new() } else { format!(" (reverts {})", revisions(&entry.undoes)) }
 }
 
 /// Describes the values of ours that another program's write overwrote, or returns `None` if there are none.
@@ -133,9 +133,9 @@ pub(super) fn taken_from_us(entry: &Entry) -> Option<String> {
     let replaced = named(|verdict| verdict == Verdict::Replaced);
     let of_other = named(|verdict| verdict == Verdict::OtherTask);
     let said = [
-        ("took back without knowing", taken),
+        ("overwrote with stale data", taken),
         ("took back", meant),
-        ("wrote over", replaced),
+        ("replaced", replaced),
         ("put a different task in place of", of_other),
     ];
     let said: Vec<String> = said
@@ -260,7 +260,7 @@ pub fn revision_line(entries: &[Entry], look: &Look) -> Option<Line> {
     let losers: Vec<&TaskId> =
         entries.iter().filter(|entry| taken_from_us(entry).is_some()).map(|entry| &entry.task).collect();
     if !losers.is_empty() {
-        line.push(Tone::Warning, &format!(" (took something back from {})", in_runs(&losers)));
+        line.push(Tone::Warning, &format!(" (undid changes of {})", in_runs(&losers)));
     }
     Some(look.fitted(line))
 }
@@ -306,7 +306,7 @@ pub fn loss_in_words(gone: &Gone, list: &ListId, time: impl Fn(Timestamp) -> Str
     let name = list.directory();
     Some(format!(
         "{tasks}{completed} of list {list} {are} gone{with}: lost between {seen} and {noticed}, and not deleted with Taskyard. \
-         `taskyard restore --all --list {name}` brings {them} back; `taskyard clear --list {name}` says that it was meant."
+         `taskyard restore --all --list {name}` brings {them} back; `taskyard clear --list {name}` confirms the deletion."
     ))
 }
 
@@ -314,10 +314,8 @@ pub fn loss_in_words(gone: &Gone, list: &ListId, time: impl Fn(Timestamp) -> Str
 pub fn clearing_in_words(gone: &Gone) -> Option<String> {
     let them = match gone.completed {
         _ if gone.is_loss() => return None,
-        1 => "1 completed task was cleared away by another program; `taskyard restore --all` brings it back".to_owned(),
-        count => format!(
-            "{count} completed tasks were cleared away by another program; `taskyard restore --all` brings them back"
-        ),
+        1 => "another program cleared 1 completed task; `taskyard restore --all` brings it back".to_owned(),
+        count => format!("another program cleared {count} completed tasks; `taskyard restore --all` brings them back"),
     };
     Some(them)
 }
@@ -475,12 +473,12 @@ mod gone_words_tests {
         assert_eq!(
             loss_in_words(&gone, &list, time).unwrap(),
             "2 open tasks (and 1 completed) of list L are gone, and the directory with them: lost between t1 and t2, and not \
-             deleted with Taskyard. `taskyard restore --all --list L` brings them back; `taskyard clear --list L` says that it \
-             was meant."
+             deleted with Taskyard. `taskyard restore --all --list L` brings them back; `taskyard clear --list L` confirms \
+             the deletion."
         );
         assert_eq!(clearing_in_words(&gone), None);
         let cleared = Gone { open: 0, ..gone };
         assert_eq!(loss_in_words(&cleared, &list, time), None);
-        assert!(clearing_in_words(&cleared).unwrap().starts_with("1 completed task was cleared away"));
+        assert!(clearing_in_words(&cleared).unwrap().starts_with("another program cleared 1 completed task"));
     }
 }

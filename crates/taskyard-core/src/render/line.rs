@@ -327,11 +327,11 @@ impl Look {
             LeaseState::Live => self.live_lease(lease),
             LeaseState::Lapsing(end) => format!("its server (process {pid}) has ended, free {}", self.until(end.wall)),
             LeaseState::Unseen(end) => {
-                format!("process {pid} cannot be seen from here, free {} unless it shows life", self.until(end.wall))
+                format!("process {pid} is not visible from here, free {} if it stays silent", self.until(end.wall))
             }
-            LeaseState::TimeIsOver => "ended, its time is over".to_owned(),
+            LeaseState::TimeIsOver => "expired".to_owned(),
             LeaseState::ProcessEnded => format!("ended, process {pid} has ended"),
-            LeaseState::Silent => format!("ended, process {pid} cannot be seen from here and shows no life"),
+            LeaseState::Silent => format!("ended, process {pid} is not visible from here and stays silent"),
         }
     }
 

@@ -288,9 +288,9 @@ impl Overview<'_> {
         if self.ready.is_empty() && self.counts[0] > 0 {
             let text = match (self.blocked, self.deferred) {
                 (0, 0) => "  Nothing is ready".to_owned(),
-                (count, 0) => format!("  Nothing is ready: {count} wait for others"),
+                (count, 0) => format!("  Nothing is ready: {count} blocked"),
                 (0, count) => format!("  Nothing is ready: {count} deferred"),
-                (blocked, deferred) => format!("  Nothing is ready: {blocked} wait for others, {deferred} deferred"),
+                (blocked, deferred) => format!("  Nothing is ready: {blocked} blocked, {deferred} deferred"),
             };
             lines.extend([Line::new(), Line::new().with(Tone::Dim, &text)]);
         }
@@ -367,8 +367,8 @@ const COLUMNS: usize = 60;
 pub fn brief_lines(list: &ListId, brief: &Brief) -> Vec<String> {
     let blocked = match brief.blocked {
         0 => String::new(),
-        1 => "; 1 waits for others".to_owned(),
-        count => format!("; {count} wait for others"),
+        1 => "; 1 blocked".to_owned(),
+        count => format!("; {count} blocked"),
     };
     let [pending, in_progress, completed] = brief.counts;
     let counts = format!("{pending} pending, {in_progress} in progress, {completed} completed");

@@ -31,25 +31,26 @@ pub fn said_in_words(message: &Message) -> String {
     match read_protocol(&message.text) {
         None => message.text.clone(),
         Some(Protocol::TaskAssignment { task, subject, assigned_by, .. }) => {
-            format!("#{task} {subject} is yours now ({assigned_by} gave it to you)")
+            format!("#{task} {subject} is assigned to you (by {assigned_by})")
         }
         Some(Protocol::IdleNotification(idle)) => idle_in_words(&idle),
         Some(Protocol::ShutdownRequest { request, reason, .. }) => {
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
             format!(
-                "asks you to end{reason}\nagree with `taskyard send --approve {request}`, or go on with `taskyard send --reject \
+                "asks you to shut down{reason}\nagree with `taskyard send --approve {request}`, or decline with `taskyard \
+                 send --reject \
                  {request} WHY`"
             )
         }
-        Some(Protocol::ShutdownApproved { .. }) => "ends, as it was asked to".to_owned(),
-        Some(Protocol::ShutdownRejected { reason, .. }) => format!("goes on: {reason}"),
+        Some(Protocol::ShutdownApproved { .. }) => "is shutting down as requested".to_owned(),
+        Some(Protocol::ShutdownRejected { reason, .. }) => format!("declines to shut down: {reason}"),
         Some(Protocol::PlanApprovalRequest { request, plan, from, .. }) => format!(
-            "shows its plan:\n{plan}\napprove it with `taskyard send --to {from} --approve {request}`, or send it back with \
+            "submits its plan:\n{plan}\napprove it with `taskyard send --to {from} --approve {request}`, or reject it with \
              `taskyard send --to {from} --reject {request} WHAT TO CHANGE`"
         ),
         Some(Protocol::PlanApprovalResponse { approved: true, .. }) => "approves your plan".to_owned(),
         Some(Protocol::PlanApprovalResponse { feedback, .. }) => {
-            format!("sends your plan back: {}", feedback.unwrap_or_default())
+            format!("rejects your plan: {}", feedback.unwrap_or_default())
         }
         Some(Protocol::Unknown { kind, value }) => format!("{kind}: {value}"),
     }
@@ -76,10 +77,10 @@ pub(crate) fn sent_in_words(text: String) -> String {
 }
 
 fn idle_in_words(idle: &Idle) -> String {
-    let mut words = "has nothing to do".to_owned();
+    let mut words = "is idle".to_owned();
     if let Some(task) = &idle.task {
         let status = idle.status.as_deref().unwrap_or("done");
-        words = format!("is through with #{task} ({status})");
+        words = format!("is finished with #{task} ({status})");
     }
     for more in [&idle.summary, &idle.failure, &idle.result].into_iter().flatten().filter(|more| !more.is_empty()) {
         words.push_str(&format!("\n{more}"));
@@ -126,7 +127,7 @@ pub(crate) fn how_job_ended(job: &Job) -> Option<String> {
             JobEnding::Exited(0) | JobEnding::Stopped(_) => None,
             JobEnding::Exited(code) => Some(format!("exit code {code}")),
             JobEnding::Signalled(signal) => Some(format!("signal {signal}")),
-            JobEnding::TimedOut(_) => Some("its time was up".to_owned()),
+            JobEnding::TimedOut(_) => Some("timed out".to_owned()),
             JobEnding::NotStarted { why, .. } => Some(format!("could not be started: {why}")),
         },
         JobFate::Pending | JobFate::Running { .. } | JobFate::Lost { .. } => None,
@@ -178,9 +179,9 @@ mod tests {
     fn what_programs_say_is_put_into_words() {
         let request =
             r#"{"type":"shutdown_request","requestId":"r-1","from":"team-lead","reason":"bye","timestamp":"t"}"#;
-        assert_eq!(shown(request, None)[1], "  asks you to end: bye");
+        assert_eq!(shown(request, None)[1], "  asks you to shut down: bye");
         let idle = r#"{"type":"idle_notification","from":"bob","timestamp":"t","completedTaskId":"7","completedStatus":"resolved","result":"42"}"#;
-        assert_eq!(shown(idle, None)[1..], ["  is through with #7 (resolved)", "  42"]);
+        assert_eq!(shown(idle, None)[1..], ["  is finished with #7 (resolved)", "  42"]);
     }
 }
 

@@ -358,7 +358,7 @@ fn field(text: &str, at: usize, name: &str) -> Result<Piece, Mistake> {
     match FIELDS.iter().find(|field| field.eq_ignore_ascii_case(name)) {
         Some(field) => Ok(Piece::Field(field)),
         None => {
-            let what = format!("`{name}` is no field of a task");
+            let what = format!("unknown field `{name}`");
             let mistake = Mistake::new(text, at..at + name.len(), what).meaning(nearest(name, &FIELDS));
             Err(mistake.advising(format!("the fields are {} and metadata.KEY", FIELDS.join(", "))))
         }

@@ -68,7 +68,7 @@ pub fn task_page(page: &TaskPage<'_>, look: &Look) -> Vec<Line> {
         facts.push(("part of".into(), Line::new().with(Tone::Id, &format!("#{parent}"))));
     }
     if let Some(stated) = &task.stated_id {
-        let text = format!("the file says #{stated}; its name says #{}, and the name counts", task.id);
+        let text = format!("the file's content says #{stated}, its name #{}; the name is used", task.id);
         facts.push(("id".into(), Line::new().with(Tone::Warning, &text)));
     }
     for (key, value) in task.metadata.iter().flatten().filter(|(key, _)| !KNOWN.contains(&key.as_str())) {

@@ -104,9 +104,9 @@ impl Reason {
             Self::Config => "`list` in taskyard.toml",
             Self::ConfiguredSession => "`list = \"session\"` in taskyard.toml",
             Self::ClientTeam => "the list of the client's team",
-            Self::Team => "the list of the team made or joined in this directory or above it",
+            Self::Team => "the list of the team created or joined in this directory or above it",
             Self::Binding => "bound to this directory",
-            Self::Kept => "the list this directory had before, which has tasks",
+            Self::Kept => "this directory's earlier list, which has tasks",
             Self::Repository => "the list of this repository",
             Self::Session => "CLAUDE_CODE_SESSION_ID is set",
             Self::PackageName => "the name in package.json",
@@ -284,19 +284,19 @@ pub enum Doubt {
         owner: u32,
     },
     /// Every user can write to it.
-    #[error("every user can write it")]
+    #[error("every user can write to it")]
     FileOpenToAll,
     /// Every user can replace it.
     #[error("every user can write to its directory")]
     DirectoryOpenToAll,
     /// A group with several members can write to it.
-    #[error("other users of its group (gid {group}) can write it")]
+    #[error("other users of its group (gid {group}) can write to it")]
     FileOpenToGroup {
         /// The group id.
         group: u32,
     },
     /// A group with several members can replace it.
-    #[error("other users of its directory's group (gid {group}) can write to that")]
+    #[error("other users of its directory's group (gid {group}) can write to the directory")]
     DirectoryOpenToGroup {
         /// The group id.
         group: u32,

@@ -69,7 +69,7 @@ pub enum Refusal {
         task: TaskId,
     },
     /// The id is already taken.
-    #[error("there is a task {task} already")]
+    #[error("task {task} already exists")]
     TaskExists {
         /// The existing task.
         task: TaskId,
@@ -85,13 +85,13 @@ pub enum Refusal {
         why: Unreadable,
     },
     /// A task cannot depend on itself.
-    #[error("task {task} cannot wait for itself")]
+    #[error("task {task} cannot depend on itself")]
     EdgeToItself {
         /// The task.
         task: TaskId,
     },
     /// The edge would create a dependency cycle.
-    #[error("that would close a circle: {}", chain(.path))]
+    #[error("that would create a dependency cycle: {}", chain(.path))]
     Cycle {
         /// The cycle. Each task depends on the next; the first task is repeated at the end.
         path: Vec<TaskId>,
@@ -103,7 +103,7 @@ pub enum Refusal {
         task: TaskId,
     },
     /// The parent does not exist.
-    #[error("there is no task {task} to be a part of")]
+    #[error("there is no task {task} to be the parent")]
     NoSuchParent {
         /// The id given as the parent.
         task: TaskId,
@@ -145,7 +145,7 @@ pub enum Refusal {
         until: Option<Timestamp>,
     },
     /// The token is no longer valid: its lease has ended, and another agent may hold the task.
-    #[error("token {token} no longer counts for task {task}: {}", has_it_now(.holder.as_deref(), *.is_completed))]
+    #[error("token {token} is no longer valid for task {task}: {}", has_it_now(.holder.as_deref(), *.is_completed))]
     StaleToken {
         /// The task.
         task: TaskId,
@@ -157,7 +157,7 @@ pub enum Refusal {
         is_completed: bool,
     },
     /// Another agent owns the task.
-    #[error("task {task} is {}'s{}", .owner.escape_debug(), since_when(*.since))]
+    #[error("task {task} belongs to {}{}", .owner.escape_debug(), since_when(*.since))]
     OwnedByAnother {
         /// The task that the caller tried to start.
         task: TaskId,
@@ -181,7 +181,7 @@ pub enum Refusal {
         task: TaskId,
     },
     /// A task has changed since the revision, so the revision cannot be undone.
-    #[error("revision {revision} cannot be taken back: task {task} has changed since{}", listed_later(.later))]
+    #[error("revision {revision} cannot be undone: task {task} has changed since{}", listed_later(.later))]
     ChangedSince {
         /// The revision to undo.
         revision: Revision,
@@ -194,7 +194,7 @@ pub enum Refusal {
         range_end: Option<Revision>,
     },
     /// The revision has already been undone.
-    #[error("revision {revision} is already taken back, in {by}")]
+    #[error("revision {revision} was already undone, in {by}")]
     AlreadyUndone {
         /// The revision to undo.
         revision: Revision,
@@ -208,7 +208,7 @@ pub enum Refusal {
         revision: Revision,
     },
     /// Only part of the revision is left, because it is older than the range that the journal keeps in full.
-    #[error("revision {revision} cannot be taken back: the journal is kept in full only since revision {kept_since}")]
+    #[error("revision {revision} cannot be undone: the journal is kept in full only since revision {kept_since}")]
     RevisionThinned {
         /// The requested revision.
         revision: Revision,
@@ -216,7 +216,7 @@ pub enum Refusal {
         kept_since: Revision,
     },
     /// The revision renamed the list, which `undo` cannot undo.
-    #[error("revision {revision} gave the list its name, which `undo` does not take back")]
+    #[error("revision {revision} renamed the list, and `undo` does not reverse that")]
     ListRenamed {
         /// The revision.
         revision: Revision,
@@ -225,7 +225,7 @@ pub enum Refusal {
     #[error("there is nothing to undo")]
     NothingToUndo,
     /// The journal has no change by the actor to undo.
-    #[error("{actor} has made no change to this list that could be undone")]
+    #[error("{actor} has made no change to this list that can be undone")]
     NothingOwnToUndo {
         /// The actor.
         actor: AgentName,
@@ -233,7 +233,7 @@ pub enum Refusal {
         newest: SignedRevision,
     },
     /// The task cannot be restored because it exists.
-    #[error("task {task} is there already")]
+    #[error("task {task} already exists")]
     NotRemoved {
         /// The task.
         task: TaskId,
@@ -256,7 +256,7 @@ pub enum Refusal {
         list: String,
     },
     /// The agent must have its plan approved first, and the lead has not approved it.
-    #[error("{agent} may start nothing before {lead} has approved its plan")]
+    #[error("{agent} cannot start a task until {lead} approves its plan")]
     PlanNotApproved {
         /// The agent whose plan needs approval.
         agent: String,
@@ -272,7 +272,7 @@ pub enum Refusal {
         with: Vec<TaskId>,
     },
     /// The branch of the task has not been merged yet.
-    #[error("task {task} is completed when its branch {branch} is merged, and not before")]
+    #[error("task {task} can be completed only by merging its branch {branch}")]
     NotMerged {
         /// The task.
         task: TaskId,
@@ -302,7 +302,7 @@ pub enum Refusal {
         output: String,
     },
     /// The task requires a check that is not defined.
-    #[error("task {task} demands the check `{}`, which is not defined", .check.escape_debug())]
+    #[error("task {task} requires the check `{}`, which is not defined", .check.escape_debug())]
     NoSuchCheck {
         /// The task.
         task: TaskId,
@@ -310,7 +310,8 @@ pub enum Refusal {
         check: String,
     },
     /// The task requires a check that is defined only in an untrusted directory.
-    #[error("task {task} demands the check `{}`, which only `{}` defines, and that directory is not trusted", .check.escape_debug(), .directory.display())]
+    #[error("task {task} requires the check `{}`, which is defined only in `{}`, and that directory is not \
+        trusted", .check.escape_debug(), .directory.display())]
     UntrustedCheck {
         /// The task.
         task: TaskId,
@@ -381,8 +382,8 @@ impl From<ClaimRefusal> for Refusal {
 
 fn hook_forbids(event: HookEvent, task: &TaskId) -> String {
     match event {
-        event @ HookEvent::TaskCreated => format!("a {event} hook blocks this task; it would have been {task}"),
-        event => format!("a {event} hook blocks the completion of task {task}"),
+        event @ HookEvent::TaskCreated => format!("a {event} hook blocked this task, which would have been {task}"),
+        event => format!("a {event} hook blocked the completion of task {task}"),
     }
 }
 
@@ -391,14 +392,14 @@ fn meant_to_go(task: &TaskId, absence: Absence) -> String {
         Absence::Missing => format!("task {task} is missing"),
         Absence::Deleted => format!("task {task} was deleted on purpose"),
         Absence::Moved => format!("task {task} moved to another list"),
-        Absence::Renumbered => format!("task {task} has another number now"),
-        Absence::Unmade => format!("task {task} is not there because its making was taken back"),
+        Absence::Renumbered => format!("task {task} was renumbered"),
+        Absence::Unmade => format!("task {task} does not exist because its creation was undone"),
         Absence::Replaced => format!("another program put a different task under the number {task}"),
     }
 }
 
 fn chain(path: &[TaskId]) -> String {
-    path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" waits for ")
+    path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" → ")
 }
 
 pub(crate) fn numbered(tasks: &[TaskId]) -> String {
@@ -411,18 +412,18 @@ pub(crate) fn as_its_parent(parent: Option<&TaskId>) -> String {
 }
 
 fn until_when(until: Option<Timestamp>) -> String {
-    until.map(|until| format!(" until {until}")).unwrap_or_default()
+    until.map(|until| format!("; the lease expires {until}")).unwrap_or_default()
 }
 
 fn since_when(since: Option<Timestamp>) -> String {
-    since.map(|since| format!(" since {since}")).unwrap_or_default()
+    since.map(|since| format!(" (claimed {since})")).unwrap_or_default()
 }
 
 fn has_it_now(holder: Option<&str>, is_completed: bool) -> String {
     match holder {
         _ if is_completed => "it is completed".to_owned(),
         Some(holder) => format!("{} has it now", holder.escape_debug()),
-        None => "nobody has it now".to_owned(),
+        None => "it has no owner now".to_owned(),
     }
 }
 
@@ -550,7 +551,7 @@ impl LostClaim {
                 format!("nothing is ready for you: {others} ready for others")
             }
             (None, ClaimRefusal::NothingReady { next_at: Some(at), .. }) => {
-                format!("nothing is ready; what is deferred can start {}", when(*at))
+                format!("nothing is ready; the next deferred task can start {}", when(*at))
             }
             (None, reason) => reason.to_string(),
         }
@@ -573,9 +574,9 @@ fn outside_run(task: &TaskId, is_over: bool) -> String {
 
 fn not_allowed(only_for: &[Assignee]) -> String {
     if only_for.is_empty() {
-        return "it is the client's own bookkeeping".to_owned();
+        return "it is an internal task of the client".to_owned();
     }
-    format!("it is only for {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+    format!("it is restricted to {}", only_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
 /// Why a rule refuses an operation on a team. Nothing has changed.
@@ -590,8 +591,8 @@ pub enum TeamRefusal {
         /// The teams that exist.
         teams: Vec<String>,
     },
-    /// The acting agent is in no team.
-    #[error("{agent} is in no team")]
+    /// The acting agent is not in a team.
+    #[error("{agent} is not in a team")]
     NotInATeam {
         /// The acting agent.
         agent: String,
@@ -633,7 +634,7 @@ pub enum TeamRefusal {
     #[error(transparent)]
     BadMemberName(#[from] BadMemberName),
     /// The agent that wants to join already leads the team.
-    #[error("{agent} leads team {team} already, as {lead}")]
+    #[error("{agent} already leads team {team}, as {lead}")]
     LeadsIt {
         /// The agent that wants to join.
         agent: String,
@@ -643,7 +644,7 @@ pub enum TeamRefusal {
         lead: String,
     },
     /// A living member already has that name.
-    #[error("there is a {name} in team {team} already")]
+    #[error("team {team} already has a member named {name}")]
     NameInUse {
         /// The name that was requested.
         name: String,
@@ -670,7 +671,7 @@ pub enum TeamRefusal {
 
 fn taken(team: &str, by: &str) -> String {
     if team == by {
-        return format!("there is a team {by} already");
+        return format!("team {by} already exists");
     }
     format!("`{}` would share its directory with team {by}", team.escape_debug())
 }

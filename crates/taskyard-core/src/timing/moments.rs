@@ -39,7 +39,7 @@ pub enum PartOfDay {
 /// Text that is not a valid time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is no time; write `tomorrow 9:00`, `fri`, `20 nov`, `next week`, `2h`, `1mo`, `2026-11-20` or `2026-11-20 17:00`",
+    "invalid time `{}`: write `tomorrow 9:00`, `fri`, `20 nov`, `next week`, `2h`, `1mo`, `2026-11-20` or `2026-11-20 17:00`",
     .text.escape_debug()
 )]
 pub struct BadMoment {

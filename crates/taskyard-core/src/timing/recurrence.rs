@@ -38,7 +38,8 @@ enum Rule {
 /// Text that is not a valid rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is no rule; write `mon`, `mon,thu`, `weekday`, `3d`, `2w`, `1mo`, `1y`, `first mon`, `last fri`, `15th` or `last day`",
+    "invalid recurrence `{}`: write `mon`, `mon,thu`, `weekday`, `3d`, `2w`, `1mo`, `1y`, `first mon`, `last fri`, `15th` or \
+     `last day`",
     .text.escape_debug()
 )]
 pub struct BadRecurrence {

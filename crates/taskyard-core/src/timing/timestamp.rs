@@ -56,7 +56,7 @@ const UNITS: [(&str, u64); 5] = [("w", WEEK), ("d", DAY), ("h", 3_600), ("m", 60
 
 /// Text that is not a valid duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no span of time; write 90s, 30m, 2h, 3d or 1w", .text.escape_debug())]
+#[error("invalid duration `{}`: write 90s, 30m, 2h, 3d or 1w", .text.escape_debug())]
 pub struct BadSpan {
     /// The rejected text.
     pub(crate) text: String,

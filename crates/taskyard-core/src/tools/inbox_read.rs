@@ -55,7 +55,7 @@ pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
     match deliveries.len() - texts.len() {
         0 if texts.is_empty() => texts.push("No new messages.".to_owned()),
         0 => {}
-        more => texts.push(format!("[{more} more to read: acknowledge these to get them]")),
+        more => texts.push(format!("[{more} more; acknowledge these to get them]")),
     }
     Answer::new(texts.join("\n\n"), json!({ "messages": ids, "acknowledged": acknowledged }))
 }
@@ -63,9 +63,9 @@ pub fn shown(deliveries: &[Delivery], acknowledged: usize) -> Answer {
 /// Characters reserved for the line about messages that do not fit.
 const ROOM_FOR_NOTICE: usize = 200;
 
-/// Returns the answer if the caller is in no team.
+/// Returns the answer if the caller is not in a team.
 pub fn alone() -> Answer {
-    Answer::new("You are in no team, so nobody writes to you.", json!({ "messages": [] }))
+    Answer::new("You are not in a team, so you have no messages.", json!({ "messages": [] }))
 }
 
 /// Formats a message as the client presents it to a model.
@@ -118,7 +118,7 @@ mod tests {
         };
         let waiting: Vec<Delivery> = (1..=5).map(delivery).collect();
         let answer = shown(&waiting, 0);
-        assert!(answer.text.ends_with("</teammate-message>\n\n[2 more to read: acknowledge these to get them]"));
+        assert!(answer.text.ends_with("</teammate-message>\n\n[2 more; acknowledge these to get them]"));
         assert_eq!(answer.structured.unwrap()["messages"], serde_json::json!(["m1", "m2", "m3"]));
         assert!(shown(&waiting[3..], 3).text.ends_with("x\n</teammate-message>"));
     }

@@ -62,7 +62,7 @@ pub fn listed(team: &str, own: &str, members: &[Listed<'_>]) -> Answer {
     Answer::new(format!("Team {team}:\n{}", lines.join("\n")), json!({ "team": team, "agents": structured }))
 }
 
-/// Returns the answer if the caller is in no team.
+/// Returns the answer if the caller is not in a team.
 pub fn alone() -> Answer {
-    Answer::new("You are in no team, so there is nobody to write to.", json!({ "agents": [] }))
+    Answer::new("You are not in a team, so there is no one to write to.", json!({ "agents": [] }))
 }

@@ -114,7 +114,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             format!("Task #{task} not found. Nothing was changed. {} shows every task.", around.names.list)
         }
         Refusal::Unreadable { task, why, .. } => format!(
-            "Task #{task} cannot be read: {why}. Its file was left alone; a person has to mend it. {}",
+            "Task #{task} cannot be read: {why}. Its file was not changed; a person has to repair it. {}",
             around.instead()
         ),
         Refusal::EdgeToItself { task } => format!(
@@ -122,12 +122,12 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             around.names.edges
         ),
         Refusal::Cycle { path } => format!(
-            "That would close a circle in which nothing could ever start: {}. Nothing was changed. Leave out the edge that \
-             closes it, or say the order the other way round. A task waits for its parts, and they wait for what it waits for.",
+            "That would create a dependency cycle, in which no task could ever start: {}. Nothing was changed. Leave out the \
+             edge that closes it, or reverse the order. A task waits for its parts, and they wait for what it waits for.",
             circle(path)
         ),
         Refusal::TaskExists { task } => {
-            format!("There is a task {task} already. Change that one, or leave out the id.")
+            format!("Task {task} already exists. Change that one, or leave out the id.")
         }
         Refusal::NoSuchBlocker { task } => format!(
             "There is no task #{task} to depend on. Nothing was changed. {} shows every id; create the task first if it \
@@ -136,7 +136,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         ),
         Refusal::PartOfItself { task } => format!("Task #{task} cannot be a part of itself. Nothing was changed."),
         Refusal::NoSuchParent { task } => format!(
-            "There is no task #{task} to be a part of. Nothing was changed. {} shows every id; create the task first if it is \
+            "There is no task #{task} to be the parent. Nothing was changed. {} shows every id; create the task first if it is \
              missing.",
             around.names.list
         ),
@@ -152,7 +152,7 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             around.named(parts)
         ),
         Refusal::NotMerged { task, branch } => format!(
-            "Task #{task} is completed by merging its branch {branch}, which happens when your run ends successfully. Nothing was \
+            "Task #{task} is completed by merging its branch {branch} when your run ends successfully. Nothing was \
              changed. Leave your work in the worktree and end; do not complete the task yourself."
         ),
         Refusal::Leased { task, holder, until, .. } => {
@@ -165,8 +165,8 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
             )
         }
         Refusal::StaleToken { task, token, .. } => format!(
-            "Token {token} no longer counts for task #{task}: {refusal}. Nothing was changed. Stop working on it, or claim it \
-             anew with {}. {}",
+            "Token {token} is no longer valid for task #{task}: {refusal}. Nothing was changed. Stop working on it, or claim \
+             it again with {}. {}",
             around.names.claim,
             around.instead()
         ),
@@ -187,11 +187,11 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
         ),
         Refusal::HookBlocked { event: HookEvent::TaskCreated, feedback, .. } => feedback.clone(),
         Refusal::HookBlocked { feedback, .. } => {
-            format!("{}\nNothing was changed. Mend what the hook complains of, then try again.", feedback.trim_end())
+            format!("{}\nNothing was changed. Fix what the hook complains about, then try again.", feedback.trim_end())
         }
         Refusal::CheckFailed { task, check, ended, output } => format!(
-            "Task #{task} is not completed: its check `{}` {ended}. Nothing was changed. Mend what it complains of, then try \
-             again.\n{output}",
+            "Task #{task} is not completed: its check `{}` {ended}. Nothing was changed. Fix what it complains about, then \
+             try again.\n{output}",
             escaping::one_line(check)
         ),
         Refusal::NoSuchCheck { .. } | Refusal::UntrustedCheck { .. } => {
@@ -221,12 +221,12 @@ pub fn explain(refusal: &Refusal, around: &Surroundings<'_>) -> String {
 
 /// Formats a dependency cycle; the middle of a long one is left out.
 fn circle(path: &[TaskId]) -> String {
-    let waiting = |path: &[TaskId]| path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" waits for ");
+    let waiting = |path: &[TaskId]| path.iter().map(|task| format!("#{task}")).collect::<Vec<_>>().join(" → ");
     if path.len() <= LONGEST_CIRCLE {
         return waiting(path);
     }
     let (first, last) = (&path[..LONGEST_CIRCLE / 2], &path[path.len() - LONGEST_CIRCLE / 2..]);
-    format!("{}, {} more, {}", waiting(first), path.len() - LONGEST_CIRCLE, waiting(last))
+    format!("{} → {} more → {}", waiting(first), path.len() - LONGEST_CIRCLE, waiting(last))
 }
 
 /// Why a tool rejects an input. The text is the client's, without the tag that the client puts around it.
@@ -481,9 +481,9 @@ mod tests {
     #[test]
     fn a_refused_circle_is_shown_and_a_long_one_by_its_ends() {
         let short = told(&Refusal::Cycle { path: ids([3, 1, 3]) });
-        assert!(short.contains(": #3 waits for #1 waits for #3. Nothing was changed."), "{short}");
+        assert!(short.contains(": #3 → #1 → #3. Nothing was changed."), "{short}");
         let long = told(&Refusal::Cycle { path: ids((1..=1000).chain([1])) });
-        assert!(long.contains("#6, 989 more, #996 waits for"), "{long}");
+        assert!(long.contains("#6 → 989 more → #996 → "), "{long}");
         assert!(long.len() < 500);
     }
 

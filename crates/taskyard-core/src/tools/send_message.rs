@@ -99,8 +99,8 @@ fn refuse(text: &str) -> Unsendable {
 /// The tool under strict rules.
 pub const TOOL: Tool = Tool {
     name: "SendMessage",
-    description: "Write to a member of your team, or to all of them with to \"*\". What you write as plain text outside of this \
-        tool reaches nobody. With a text give a summary of a few words. An object as message asks a member to end (shutdown_request), \
+    description: "Write to a member of your team, or to all of them with to \"*\". Plain text outside of this tool reaches \
+        no one. With a text give a summary of a few words. An object as message asks a member to end (shutdown_request), \
         answers such a request (shutdown_response), shows the lead your plan (plan_approval_request) or answers one \
         (plan_approval_response).",
     input: Object {
@@ -128,8 +128,8 @@ pub const TOOL: Tool = Tool {
 
 /// The tool of the newest client, which has no broadcast.
 const CLIENTS_TOOL: Tool = Tool {
-    description: "Write to a member of your team; call once per member to reach several. What you write as plain text outside of \
-        this tool reaches nobody. Give a summary of a few words. An object as message asks a member to end (shutdown_request), \
+    description: "Write to a member of your team; call once per member to reach several. Plain text outside of this tool \
+        reaches no one. Give a summary of a few words. An object as message asks a member to end (shutdown_request), \
         answers such a request (shutdown_response), shows the lead your plan (plan_approval_request) or answers one \
         (plan_approval_response).",
     ..TOOL
@@ -226,8 +226,8 @@ fn read_new(input: &Value, rules: Rules) -> Result<SendMessage, Unsendable> {
 /// As in that client, the schema requires only the type, and the check requires other fields for each type. The
 /// description lists them.
 const OLD_TOOL: Tool = Tool {
-    description: "Write to a member of your team (message), or to all of them (broadcast). What you write as plain text outside of \
-        this tool reaches nobody. message needs recipient, content and a summary of a few words, broadcast content and summary. \
+    description: "Write to a member of your team (message), or to all of them (broadcast). Plain text outside of this tool \
+        reaches no one. message needs recipient, content and a summary of a few words, broadcast content and summary. \
         shutdown_request asks a recipient to end, shutdown_response answers such a request (request_id, approve), \
         plan_approval_response a plan (request_id, recipient, approve); content says why, and a rejection needs it.",
     input: Object {
@@ -449,8 +449,9 @@ pub fn answered_shutdown(agent: &str, request: &str, rejection: Option<&str>, ru
 
 /// Returns the answer after a plan was submitted.
 pub fn plan_shown(lead: &str, request: &str) -> Answer {
-    let text =
-        format!("Your plan was sent to {lead} (request {request}). Start nothing before the answer is in your inbox.");
+    let text = format!(
+        "Your plan was sent to {lead} (request {request}). Do not start a task until the answer is in your inbox."
+    );
     Answer::new(text, json!({ "success": true, "request_id": request }))
 }
 

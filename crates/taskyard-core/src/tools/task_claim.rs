@@ -26,7 +26,7 @@ pub const TOOL: Tool = Tool {
     input: Object {
         fields: &[
             Field::optional("taskId", Shape::Text),
-            Field::optional("reserve", Shape::Flag).saying("Only become owner; do not start yet"),
+            Field::optional("reserve", Shape::Flag).saying("Only become the owner; do not start yet"),
             Field::optional("agent", Shape::Text).saying("Your own name, if you are a subagent with one"),
         ],
         unknown: Unknown::Refused,
@@ -176,7 +176,7 @@ pub fn lost(lost: &LostClaim, around: &Surroundings<'_>) -> Answer {
             format!("{named} cannot be claimed yet: it waits for {}{why}. {}", around.named(by), next())
         }
         ClaimRefusal::AgentBusy { with } => format!(
-            "Not claimed: you are not finished with {}. Complete it with TaskUpdate or give it back with TaskRelease, then \
+            "Not claimed: you are not finished with {}. Complete it with TaskUpdate or release it with TaskRelease, then \
              call TaskClaim again.",
             around.named(with)
         ),

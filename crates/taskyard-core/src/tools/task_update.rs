@@ -37,7 +37,7 @@ pub const TOOL: Tool = Tool {
             TAGS,
             PARENT,
             DUE,
-            Parameter::optional("note", Shape::Text).saying("A dated remark to keep, told to its owner"),
+            Parameter::optional("note", Shape::Text).saying("A dated comment to keep; the owner is notified"),
         ],
         unknown: Unknown::Refused,
     },
@@ -251,12 +251,12 @@ fn consequences(changed: &Changed<'_>) -> String {
         text.push_str(&format!("\nThe note was sent to {}.", told.join(", ")));
     }
     if let Some(why) = changed.not_told {
-        let whom = if changed.noted.is_some() { "Not everybody it concerns" } else { "The new owner" };
+        let whom = if changed.noted.is_some() { "Not everyone concerned" } else { "The new owner" };
         let could = if changed.noted.is_some() { "could" } else { "could not" };
-        text.push_str(&format!("\n{whom} {could} be told: {why}."));
+        text.push_str(&format!("\n{whom} {could} be notified: {why}."));
     }
     if let Some(why) = changed.block_left {
-        text.push_str(&format!("\nThe block in its description was left as it is: {why}."));
+        text.push_str(&format!("\nThe block in its description was not changed: {why}."));
     }
     text
 }
@@ -272,7 +272,7 @@ pub fn deleted(id: &TaskId, before: Status) -> Answer {
 /// Returns the answer for the deletion of a task that was already missing.
 pub fn deleted_missing(id: &TaskId, before: Status) -> Answer {
     let mut answer = deleted(id, before);
-    answer.text.push_str(". It was missing already, and no longer counts as missing.");
+    answer.text.push_str(". It was already missing, and no longer counts as missing.");
     answer
 }
 

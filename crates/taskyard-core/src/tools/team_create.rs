@@ -11,8 +11,8 @@ use crate::{LEAD, Rules, Team};
 /// Makes a team.
 pub(crate) const TOOL: Tool = Tool {
     name: "TeamCreate",
-    description: "Make a team and lead it, when several agents shall work on one task list and write to each other. Its members \
-        share the task list of the team's name. Not for work you do alone.",
+    description: "Create a team and lead it, if several agents will work on one task list and write to each other. Its \
+        members share the task list with the team's name. Not for work you do alone.",
     input: Object {
         fields: &[
             Field::required("team_name", Shape::Text),
@@ -34,8 +34,8 @@ pub(crate) const TOOL: Tool = Tool {
 
 /// Makes a team under client rules: the list of its name begins empty.
 const CLIENTS_TOOL: Tool = Tool {
-    description: "Make a team and lead it, when several agents shall work on one task list and write to each other. Its members \
-        share the task list of the team's name, which is emptied first. Not for work you do alone.",
+    description: "Create a team and lead it, if several agents will work on one task list and write to each other. Its \
+        members share the task list with the team's name, which is emptied first. Not for work you do alone.",
     ..TOOL
 };
 

@@ -55,13 +55,13 @@ pub fn deleted(team: &str, rules: Rules) -> Answer {
     Answer::new(format!("Team {team} is ended. Its tasks stay."), structured)
 }
 
-/// Returns the answer if the caller is in no team.
+/// Returns the answer if the caller is not in a team.
 pub fn no_team(rules: Rules) -> Answer {
     let structured = json!({ "success": true, "message": "No team name found, nothing to clean up" });
     if rules.is_client() {
         return said(structured, rules);
     }
-    Answer::new("You lead no team, so there is nothing to end.", structured)
+    Answer::new("You do not lead a team, so there is nothing to end.", structured)
 }
 
 /// Returns the answer if the team still has members.

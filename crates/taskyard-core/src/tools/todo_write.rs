@@ -11,7 +11,7 @@ use crate::{Rules, Todo, json_text};
 /// Replaces the todo list.
 pub const TOOL: Tool = Tool {
     name: "TodoWrite",
-    description: "Replace your todo list by this one; always send all items. Use it to plan and show work of three or more \
+    description: "Replace your todo list with this one; always send all items. Use it to plan and show work of three or more \
         steps; not for a single quick thing. Keep exactly one item in_progress, and mark each completed as soon as it is \
         entirely done. When all are completed, the list is cleared.",
     input: Object { fields: &[Field::required("todos", Shape::List(&Shape::Object(ITEM)))], unknown: Unknown::Refused },

@@ -31,7 +31,7 @@ pub struct AgentRow {
     pub activity: Option<String>,
     /// When that activity happened.
     pub seen: Option<Timestamp>,
-    /// When it joined the team; `None` if it is in no team.
+    /// When it joined the team; `None` if it is not in a team.
     pub joined: Option<Timestamp>,
 }
 

@@ -119,7 +119,7 @@ impl Attempt {
             return self.leave_to_person(
                 yard,
                 tree,
-                "what the command left is not committed; commit it and approve it",
+                "the command's changes are not committed; commit and approve them",
             );
         }
         let tip = match repository.commit_leftovers(path, &message) {
@@ -194,10 +194,10 @@ impl Attempt {
             }
             MergeOutcome::Blocked(by) => {
                 let by = by.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ");
-                self.hand_back(&format!("its branch is finished, and is merged after {by}"))
+                self.hand_back(&format!("its branch is finished, and will be merged after {by}"))
             }
             MergeOutcome::Stopped => Ok(self.interrupted()?),
-            MergeOutcome::Gone if self.hold.is_ours()? => self.hand_back("its branch was taken out of the queue"),
+            MergeOutcome::Gone if self.hold.is_ours()? => self.hand_back("its branch was removed from the queue"),
             MergeOutcome::Gone => Ok(self.meet_fate()?),
         }
     }

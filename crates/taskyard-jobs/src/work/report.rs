@@ -239,9 +239,9 @@ impl From<WorkError> for Problem {
         match error {
             WorkError::Yard(error) => error.into(),
             WorkError::Worktree(_) => Self::new(ProblemKind::CouldNot, "git_failed", message)
-                .hint("no task was charged with a failed attempt; `taskyard worktrees` shows what there is"),
+                .hint("no failed attempt was counted; `taskyard worktrees` shows what there is"),
             WorkError::CannotStart { program, .. } => Self::new(ProblemKind::CouldNot, "cannot_start", message)
-                .hint("no task was charged with a failed attempt; run a shell line with `-- sh -c LINE`")
+                .hint("no failed attempt was counted; run a shell line with `-- sh -c LINE`")
                 .detail("program", program),
         }
     }

@@ -56,7 +56,7 @@ impl Repository {
         fs::create_dir_all(&self.directory).map_err(|source| {
             let path = self.directory.clone();
             GitError::Io {
-                doing: "cannot make (`[work] directory` in taskyard.toml names another place)",
+                doing: "cannot create (`[work] directory` in taskyard.toml sets another place)",
                 path,
                 source,
             }
@@ -97,20 +97,20 @@ impl Repository {
     pub fn obstacle(&self, worktree: &Path, branch: &str) -> Result<Option<String>, GitError> {
         let shown = worktree.display();
         if !worktree.is_dir() {
-            return Ok(Some(format!("its worktree `{shown}` is not there any more")));
+            return Ok(Some(format!("its worktree `{shown}` no longer exists")));
         }
         let listed = self.checkouts()?;
         if !listed.iter().any(|checkout| is_same_place(&checkout.path, worktree)) {
-            return Ok(Some(format!("`{shown}` is no worktree of this repository any more")));
+            return Ok(Some(format!("`{shown}` is no longer a worktree of this repository")));
         }
         let git = self.git_in(worktree);
         if let Some(what) = going_on(&git)? {
-            return Ok(Some(format!("{what} is going on in `{shown}`")));
+            return Ok(Some(format!("{what} is in progress in `{shown}`")));
         }
         Ok(match branch_of(&git)? {
             Some(there) if there == branch => None,
-            Some(there) => Some(format!("`{shown}` has the branch {there} checked out, and not {branch}")),
-            None => Some(format!("`{shown}` has no branch checked out, and not {branch}")),
+            Some(there) => Some(format!("`{shown}` has the branch {there} checked out, not {branch}")),
+            None => Some(format!("`{shown}` has no branch checked out, instead of {branch}")),
         })
     }
 }

@@ -57,28 +57,28 @@ fn explained(listed: &Listed) -> Option<Explanation> {
         WorktreeCondition::Fine | WorktreeCondition::NoTask | WorktreeCondition::Merged => return None,
         WorktreeCondition::Superseded => (
             "worktree_superseded",
-            format!("no task has the worktree `{path}` (branch {branch}) any more"),
+            format!("no task uses the worktree `{path}` (branch {branch}) any longer"),
             "an attempt left it; `taskyard worktrees clean` removes it unless something in it is uncommitted",
         ),
         WorktreeCondition::Unmerged => (
             "worktree_unmerged",
-            format!("its task is completed, and {branch} in `{path}` is not merged"),
-            "its commits are in that branch alone",
+            format!("its task is completed, but {branch} in `{path}` is not merged"),
+            "its commits are only in that branch",
         ),
         WorktreeCondition::Switched => (
             "worktree_switched",
-            format!("`{path}` has the branch {branch} checked out, and not {wanted}"),
-            "somebody switched it by hand; nothing is done there until it has its branch again",
+            format!("`{path}` has the branch {branch} checked out, not {wanted}"),
+            "it was switched by hand; nothing is done there until its branch is checked out again",
         ),
         WorktreeCondition::Moved => (
             "worktree_moved",
-            format!("the worktree with the branch {branch} is not where its task or git knows it to be: `{path}`"),
-            "it was moved or removed by hand; `git worktree repair` or `git worktree prune` tells git",
+            format!("the worktree with the branch {branch} is not where its task or git expects it: `{path}`"),
+            "it was moved or removed by hand; `git worktree repair` or `git worktree prune` updates git",
         ),
         WorktreeCondition::Removed => (
             "worktree_removed",
-            format!("`{path}` is not there any more; its branch {branch} is"),
-            "it was removed by hand; the next attempt gets a new one, and a finished branch is merged all the same",
+            format!("`{path}` no longer exists; its branch {branch} does"),
+            "it was removed by hand; the next attempt gets a new one, and a finished branch is merged anyway",
         ),
         WorktreeCondition::Lost => (
             "worktree_lost",

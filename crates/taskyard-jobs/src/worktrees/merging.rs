@@ -123,7 +123,7 @@ impl Repository {
                 }
             };
             if !note(&candidate)? {
-                return Ok(Merge::Refused("the task is another agent's now".to_owned()));
+                return Ok(Merge::Refused("the task now belongs to another agent".to_owned()));
             }
             reach("worktree: candidate noted");
             match self.move_base(&base, &candidate, lock)? {

@@ -121,7 +121,7 @@ impl Repository {
         }
         if let Some(what) = going_on(&git)? {
             locked.release()?;
-            return unready(format!("{what} is going on in it"));
+            return unready(format!("{what} is in progress in it"));
         }
         let staged = git.on_index(&locked.index);
         // Files whose timestamps alone have changed do not count as modified.

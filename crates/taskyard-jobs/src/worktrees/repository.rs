@@ -71,7 +71,7 @@ impl Repository {
         let common = PathBuf::from(git.run(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?);
         let Some(base) = branch_of(&git)? else {
             return Err(GitError::Unfit(format!(
-                "no branch is checked out in `{top}`, so there is no base; switch to one"
+                "no branch is checked out in `{top}`, so there is no base; check one out"
             )));
         };
         let main = checkouts::checkouts(&git)?.first().map_or_else(|| PathBuf::from(&top), |first| first.path.clone());

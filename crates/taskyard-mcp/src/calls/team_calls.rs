@@ -102,7 +102,7 @@ impl Toolbox {
             (Some(seat), _) => post.from(&seat, &message),
             (None, Rules::Client(_)) => post.without_a_seat(&message),
             (None, Rules::Strict) => Ok(Answer::error(
-                "Not sent: you are in no team. A person can let you in with `taskyard team join TEAM --as YOUR-NAME`.",
+                "Not sent: you are not in a team. A person can add you with `taskyard team join TEAM --as YOUR-NAME`.",
             )),
         }
     }
@@ -144,11 +144,9 @@ impl Post<'_> {
                 let to_color = seat.team.member(&sent.to).and_then(|member| member.colour());
                 let mut answer = send_message::sent(&self.routed(seat, &sent, to_color), self.rules);
                 if self.is_ghost(seat, &sent.to)? {
-                    answer.text.push_str(" Its process has ended: it has this only if it comes back under that name.");
+                    answer.text.push_str(" Its process has ended: it gets this only if it comes back under that name.");
                 } else if !self.rules.is_client() && self.teams.reads_no_messages_yet(&seat.team, &sent.to)? {
-                    answer.text.push_str(
-                        " Its program reads no messages before it has a teammate of its own: it has this only then.",
-                    );
+                    answer.text.push_str(" Its program reads no messages until it has a teammate: it gets this then.");
                 }
                 Ok(answer)
             }
@@ -199,7 +197,7 @@ impl Post<'_> {
         }
     }
 
-    /// Sends a message as the client does if the caller is in no team.
+    /// Sends a message as the client does if the caller is not in a team.
     fn without_a_seat(&self, message: &SendMessage) -> Result<Answer, NoAnswer> {
         let now = system::now();
         let send = |sender: &str, to: &str, letter: &Letter| {
@@ -300,7 +298,7 @@ fn must_be_the_lead(seat: &Seat, addressed: Option<&str>) -> Result<(), NoAnswer
         return Ok(());
     }
     let lead = seat.team.lead();
-    let text = format!("Not sent: only the lead of the team gets this. Set `to` to \"{lead}\".");
+    let text = format!("Not sent: only the lead of the team can get this. Set `to` to \"{lead}\".");
     Err(NoAnswer::Answer(Answer::error(text)))
 }
 

@@ -247,21 +247,22 @@ fn advice(error: &Error) -> &'static str {
             "Nothing was changed: call again."
         }
         Error::Store(StoreError::Unavailable { .. }) => {
-            "The change may or may not have been made: look before you call again."
+            "The change may or may not have been made: check before you call again."
         }
         Error::Store(StoreError::Unfinished { .. }) => "Do not repeat the call: the change is not lost.",
         Error::Store(StoreError::TooLarge { .. }) => {
-            "Nothing was changed: keep long texts in a file and name the file in the task."
+            "Nothing was changed: keep long texts in a file, and refer to the file in the task."
         }
         Error::Store(StoreError::JournalDamaged { .. }) => {
             "Nothing was changed, and the tasks are not lost: tell the user to run `taskyard doctor --fix`."
         }
         error if error.newer_database().is_some() => {
-            "Nothing was changed: tell the user that this server is older than the taskyard that wrote here, and has to be started anew."
+            "Nothing was changed: tell the user that this server is older than the taskyard that wrote here, and has to be \
+             upgraded and restarted."
         }
         Error::Store(StoreError::Moved { has_left: false, .. }) => "Nothing was changed: call again in a moment.",
         Error::Store(StoreError::Moved { has_left: true, .. }) => {
-            "Nothing was changed: tell the user that this server has to be started anew with the other store."
+            "Nothing was changed: tell the user that this server has to be restarted with the other store."
         }
         Error::Cancelled => "Call again if it is still wanted.",
         _ => "Repeating the call will not help: tell the user.",

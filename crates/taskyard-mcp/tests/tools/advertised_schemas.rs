@@ -488,9 +488,9 @@ fn what_a_call_creates_is_what_the_command_creates() {
     let done = world.call("TaskUpdate", &json!({ "taskId": "3", "status": "completed" }));
     assert!(done.is_error && done.text.contains("it has open parts"), "{}", done.text);
     for (wrong, why) in [
-        (json!({ "parent": "99" }), "There is no task #99 to be a part of"),
+        (json!({ "parent": "99" }), "There is no task #99 to be the parent"),
         (json!({ "blockedBy": ["99"] }), "There is no task #99 to depend on"),
-        (json!({ "due": "whenever" }), "`whenever` is no time"),
+        (json!({ "due": "whenever" }), "invalid time `whenever`"),
     ] {
         let mut input = json!({ "subject": "W", "description": "D" });
         input.as_object_mut().unwrap().extend(wrong.as_object().cloned().unwrap());

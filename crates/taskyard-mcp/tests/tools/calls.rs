@@ -188,7 +188,7 @@ fn a_task_with_open_parts_is_no_work_for_a_model_either() {
     let part = json!({ "subject": "Notes", "description": "d", "metadata": { "parent": "2" } });
     assert!(!call(&ana, "TaskCreate", part).is_error);
     let lost = call(&ana, "TaskCreate", json!({ "subject": "x", "description": "d", "metadata": { "parent": "9" } }));
-    assert!(lost.is_error && lost.text.contains("There is no task #9 to be a part of."), "{}", lost.text);
+    assert!(lost.is_error && lost.text.contains("There is no task #9 to be the parent."), "{}", lost.text);
     let circle = call(&ana, "TaskUpdate", json!({ "taskId": "3", "addBlockedBy": ["2"] }));
     assert!(circle.is_error && circle.text.contains("#3 waits for #2 waits for #3"), "{}", circle.text);
     let open = call(&ana, "TaskUpdate", json!({ "taskId": "2", "status": "completed" }));
@@ -313,7 +313,8 @@ fn team_is_created_used_and_deleted_by_our_tools() {
     let tools = |name| Toolbox::new(yard.acting_as(agent(name)), System::Tasks);
     let (ana, ben) = (tools("ana"), tools("ben"));
     assert!(
-        text(&ben, "SendMessage", json!({"to": "ana", "message": "hi"})).starts_with("Not sent: you are in no team.")
+        text(&ben, "SendMessage", json!({"to": "ana", "message": "hi"}))
+            .starts_with("Not sent: you are not in a team.")
     );
     assert!(text(&ana, "TeamCreate", json!({"team_name": "alpha"})).starts_with("Team alpha is made, and you lead it"));
     let team = teams.find("alpha").unwrap().done().unwrap();
@@ -382,7 +383,7 @@ fn sender_to_ghost_is_told_and_team_end_frees_its_work() {
     create(&ana, &["Parser"]);
     text(&ben, "TaskUpdate", json!({"taskId": "1", "status": "in_progress"}));
     let told = text(&ana, "SendMessage", json!({"to": "ben", "message": "hi"}));
-    assert!(told.ends_with("Its process has ended: it has this only if it comes back under that name."), "{told}");
+    assert!(told.ends_with("Its process has ended: it gets this only if it comes back under that name."), "{told}");
     assert_eq!(text(&ana, "TeamDelete", json!({})), "Team alpha is ended. Its tasks stay.");
     assert_eq!(text(&ana, "TaskList", json!({})), "#1 [pending] Parser");
 }

@@ -327,13 +327,13 @@ impl DatabaseProblem {
 impl fmt::Display for DatabaseProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTables => formatter.write_str("there are no tables; `taskyard db init` makes them"),
-            Self::TablesLocked => formatter.write_str("another session has locked the tables, as a restore does"),
+            Self::NoTables => formatter.write_str("there are no tables; `taskyard db init` creates them"),
+            Self::TablesLocked => formatter.write_str("another session has locked the tables, perhaps a restore"),
             Self::OlderTables(version) => {
                 write!(formatter, "the tables have version {version}; `taskyard db upgrade` brings them to {VERSION}")
             }
             Self::NewerTables(version) => {
-                write!(formatter, "the tables have version {version}, and this release only knows {VERSION}")
+                write!(formatter, "the tables have version {version}, but this release supports only {VERSION}")
             }
             Self::NoSynchronousStandby => {
                 formatter.write_str("no synchronous standby is connected: every change waits until one is")

@@ -281,11 +281,11 @@ impl Administration {
     /// Creates the tables if they do not exist, upgrades them if they are older, and restores the privileges of the
     /// roles that may use them.
     pub fn init(&self) -> Result<TableVersions, AdministrationError> {
-        let found = self.database.migrate("make the tables")?;
+        let found = self.database.migrate("create the tables")?;
         let before = (found > 0).then_some(found);
         match found {
             newer if newer > VERSION => {
-                return Err(self.database.error(NotAsked::Newer(newer), "make the tables").into());
+                return Err(self.database.error(NotAsked::Newer(newer), "create the tables").into());
             }
             VERSION => self.give_rights_again()?,
             _ => {}
@@ -315,19 +315,19 @@ impl From<AdministrationError> for Problem {
         match error {
             AdministrationError::Store(error) => error.into(),
             AdministrationError::NoTables { .. } => {
-                Self::new(ProblemKind::NotFound, "no_tables", message).hint("make them with `taskyard db init`")
+                Self::new(ProblemKind::NotFound, "no_tables", message).hint("create them with `taskyard db init`")
             }
             AdministrationError::NotOwner { owner, .. } => Self::new(ProblemKind::Refused, "not_owner", message)
-                .hint("only the owner of the tables gives rights; name it in the address before the `@`")
+                .hint("only the owner of the tables can grant rights; name it in the address before the `@`")
                 .detail("owner", owner),
             AdministrationError::IsOwner { role } => Self::new(ProblemKind::Refused, "is_owner", message)
-                .hint("let agents work under another role, with fewer rights")
+                .hint("run agents under another role with fewer rights")
                 .detail("role", role),
             AdministrationError::NoRole { role } => Self::new(ProblemKind::NotFound, "no_such_role", message)
-                .hint(format!("`taskyard db init --role {role} --lists granted` makes it and lets it in"))
+                .hint(format!("`taskyard db init --role {role} --lists granted` creates it and grants it access"))
                 .detail("role", role),
             AdministrationError::NoList { list } => Self::new(ProblemKind::NotFound, "no_such_list", message)
-                .hint("a role may work on a list that it makes itself; `taskyard lists` shows those there are")
+                .hint("a role may work on a list that it creates itself; `taskyard lists` shows all lists")
                 .detail("list", list),
             AdministrationError::HasEveryList { role } => Self::new(ProblemKind::Refused, "has_every_list", message)
                 .hint(format!("`taskyard db init --role {role} --lists granted` limits it to the lists it is granted"))

@@ -22,7 +22,8 @@ pub(crate) struct Failure {
 #[error("{0}")]
 struct Said(String);
 
-const PASSWORDS: &str = "it is looked for in the address, in PGPASSWORD and in ~/.pgpass, which counts if only you can read it (`chmod 600`)";
+const PASSWORDS: &str =
+    "give it in the address, in PGPASSWORD or in ~/.pgpass, which only you may be able to read (`chmod 600`)";
 
 /// What a failure means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl From<tokio_postgres::Error> for Failure {
             let kind = if is_of_ours(&error) { FailureKind::Wrong } else { FailureKind::Lost };
             let said = with_causes(&error);
             return match said.ends_with("password missing") {
-                true => Self::new(kind, format!("the server wants a password; {PASSWORDS}")),
+                true => Self::new(kind, format!("the server requires a password; {PASSWORDS}")),
                 false => Self::new(kind, said),
             };
         };

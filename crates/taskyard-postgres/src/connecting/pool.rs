@@ -353,7 +353,7 @@ impl Pool {
         connections.urgent -= usize::from(wanted.is_urgent);
         if !connections.can_give(&wanted) {
             let (waited, users) = (wanted.since.elapsed().as_secs(), connections.in_words());
-            let said = format!("no connection of this process came free in {waited} s; in use: {users}");
+            let said = format!("no connection of this process became free within {waited} s; in use: {users}");
             return Err(Failure::new(FailureKind::NotNow, said));
         }
         let kept = connections.idle.pop();

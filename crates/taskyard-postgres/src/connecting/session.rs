@@ -149,7 +149,7 @@ pub(crate) async fn reach(settings: &Settings, heard: Option<NotificationSender>
             }
         }
     }
-    Err(failed.unwrap_or_else(|| Failure::new(FailureKind::Wrong, "the address names no host")))
+    Err(failed.unwrap_or_else(|| Failure::new(FailureKind::Wrong, "the address has no host")))
 }
 
 async fn reach_one(settings: &Settings, host: &Host, heard: Option<NotificationSender>) -> Result<Client, Failure> {
@@ -207,7 +207,7 @@ fn because(error: tokio_postgres::Error, host: &Host) -> Failure {
     let failure = Failure::from(error);
     let said = failure.to_string();
     if said.contains("does not allow writes") {
-        return Failure::new(FailureKind::Lost, "it takes no changes: it is a standby, or read-only");
+        return Failure::new(FailureKind::Lost, "it accepts no changes: it is a standby or read-only");
     }
     // A retry will not make an invalid certificate valid.
     let is_tls = said.contains("TLS") || said.contains("certificate");
@@ -243,7 +243,7 @@ impl TlsMaker {
         let builder = if verifies {
             let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(settings)?), provider)
                 .build()
-                .map_err(|error| wrong(format!("no certificate authority is known: {error}")))?;
+                .map_err(|error| wrong(format!("no certificate authorities were found: {error}")))?;
             let is_lenient = mode == TlsMode::VerifyCa;
             let verifier = Verifier::OfAuthority { verifier, is_lenient };
             builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))

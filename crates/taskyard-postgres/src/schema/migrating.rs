@@ -51,7 +51,7 @@ pub(crate) fn migrate(session: &mut Session, schema: &SchemaName, timeline: Opti
 
 /// The failure if the tables exist, but the row with their version does not.
 pub(crate) fn lost_row() -> Failure {
-    let said = "the table `yard` has lost its only row; restore the database from a backup, or insert that row again \
+    let said = "the only row of the table `yard` is missing; restore the database from a backup, or insert that row again \
         (docs/formats/postgres.md)";
     Failure::new(FailureKind::Wrong, said)
 }
@@ -73,10 +73,10 @@ fn begin(session: &mut Session, schema: &SchemaName) -> Result<i64, Failure> {
     let row = &rows[2][0];
     let (server, encoding): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
     if server < OLDEST_SERVER {
-        return wrong(format!("the server is PostgreSQL {}, and 14 is the oldest that does", server / 10_000));
+        return wrong(format!("the server is PostgreSQL {}, but at least 14 is required", server / 10_000));
     }
     if encoding != "UTF8" {
-        return wrong(format!("the database has the encoding {encoding}, and only UTF8 does"));
+        return wrong(format!("the database has the encoding {encoding}, but UTF8 is required"));
     }
     let (has_schema, has_yard): (bool, bool) = (row.try_get(2)?, row.try_get(3)?);
     if has_yard {

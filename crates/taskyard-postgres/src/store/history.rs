@@ -355,7 +355,7 @@ fn thin_some(database: &Database, old: &OldList, tasks: &[String], terms: &ThinO
     database.transact(THINNING, first, |rows| {
         let epoch: Option<&str> = rows[2].first().map(|row| row.try_get(0)).transpose()?;
         if epoch != Some(old.epoch.as_str()) {
-            let said = "the database went back in time, or another server took over; run it again";
+            let said = "the database went back in time, or another server took over; run the command again";
             return Err(Failure::new(FailureKind::Wrong, said));
         }
         let newest = revision(rows[0].first().map_or(Ok(0), |row| row.try_get(0))?);

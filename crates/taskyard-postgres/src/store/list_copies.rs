@@ -243,7 +243,7 @@ impl Arrival<'_> {
             Some(at) => was.is_none_or(|was| was == at.0),
             None => known <= thinned,
         };
-        let why = "another history than this list had when it left is not put in its place";
+        let why = "the history differs from the one this list had when it left, and is not put in its place";
         if goes_on { Ok(()) } else { Err(self.failed(Failure::new(FailureKind::Wrong, why))) }
     }
 
@@ -319,7 +319,7 @@ pub(super) fn departure(database: &Database, list: &ListId) -> Result<Option<Dep
 
 /// Reads the note of a move from a column of a list's row.
 pub(super) fn noted(row: &Row, place: usize) -> Result<Option<Departure>, Failure> {
-    let unclear = || Failure::new(FailureKind::Wrong, "nobody can tell where the list has moved to");
+    let unclear = || Failure::new(FailureKind::Wrong, "the list's new place is unknown");
     let text = row.try_get::<_, Option<&str>>(place)?;
     text.map(|text| Departure::parse(text).ok_or_else(unclear)).transpose()
 }

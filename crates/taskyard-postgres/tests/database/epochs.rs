@@ -224,12 +224,12 @@ fn doctor_finds_gaps_and_changes_of_another_state() {
             .collect::<Vec<_>>()
     };
     assert_eq!(message(FindingCode::HistoryGap), ["revisions 2 to 3 are not in the journal"]);
-    let mismatch = "revision 4 changed task 1 from another state than the one before it";
+    let mismatch = "revision 4 changed task 1 from a state other than the previous one";
     assert_eq!(message(FindingCode::HistoryMismatch), [mismatch]);
     server.sql(&format!("DELETE FROM {schema}.changes WHERE revision = 6"));
     let told = message(FindingCode::HistoryGap);
     assert_eq!(told, ["revisions 2 to 3 are not in the journal", "revision 6 is not in the journal"]);
-    let differs = "task 1 is not as its last entry in the journal left it";
+    let differs = "task 1 differs from its last entry in the journal";
     assert_eq!(message(FindingCode::HistoryMismatch), [mismatch, differs]);
 }
 

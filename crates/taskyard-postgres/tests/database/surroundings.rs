@@ -115,7 +115,7 @@ fn read_only_server_is_told_at_once() {
 }
 
 fn assert_takes_no_changes(refused: Result<(), Error>, why: &str) {
-    let told = |error: &StoreError| error.to_string().contains("takes no changes") && error.to_string().contains(why);
+    let told = |error: &StoreError| error.to_string().contains("accepts no changes") && error.to_string().contains(why);
     let is_told = matches!(&refused, Err(Error::Store(error @ StoreError::Failed { .. })) if told(error));
     assert!(is_told, "{refused:?}");
 }

@@ -67,9 +67,10 @@ impl Server {
             match error.kind() {
                 io::ErrorKind::AddrInUse => match link_to_running(address, terms.token.secret()) {
                     Some(link) => problem.hint(format!(
-                        "your server runs there: {link} lets one more browser in; choose another port with --port"
+                        "your server is running there: {link} signs in one more browser; to start another, choose another \
+                         port with --port"
                     )),
-                    None => problem.hint("another server runs there; choose another with --port"),
+                    None => problem.hint("another server is running there; choose another port with --port"),
                 },
                 io::ErrorKind::PermissionDenied => problem.hint("choose a port above 1023 with --port"),
                 _ => problem.hint("choose another address with --bind"),

@@ -76,7 +76,7 @@ fn read([certificate, key]: &[PathBuf; 2]) -> Result<(Arc<ServerConfig>, String)
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect)
         .map_err(|error| wrong(certificate, &error))?;
-    let Some(first) = chain.first() else { return Err(wrong(certificate, &"there is no certificate in it")) };
+    let Some(first) = chain.first() else { return Err(wrong(certificate, &"it contains no certificate")) };
     let sum = Sha256::digest(first);
     let fingerprint = sum.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong(key, &error))?;

@@ -38,23 +38,21 @@ impl TokenProblem {
     pub fn about(self, name: &str) -> Problem {
         match self {
             Self::Io { path, source } => Problem::io(&format!("cannot use `{}`", path.display()), &source)
-                .hint("see who owns it and what its permissions are (`ls -ld`)"),
+                .hint("check its owner and permissions (`ls -ld`)"),
             Self::NotOurs { path, why } => {
                 Problem::new(ProblemKind::CouldNot, "token_file", format!("`{}` cannot be read: {why}", path.display()))
-                    .hint("use the Taskyard that wrote it, or remove the file and make tokens anew")
+                    .hint("use the version of Taskyard that wrote it, or remove the file and create the tokens again")
             }
-            Self::Taken => Problem::new(ProblemKind::Refused, "token_exists", format!("there is a token `{name}`"))
-                .hint(format!("`taskyard token revoke {name}` first, or choose another name")),
+            Self::Taken => Problem::new(ProblemKind::Refused, "token_exists", format!("token `{name}` already exists"))
+                .hint(format!("revoke it with `taskyard token revoke {name}`, or choose another name")),
             Self::Unknown => Problem::new(
                 ProblemKind::NotFound,
                 "token_not_found",
                 format!("there is no token or browser `{}`", name.escape_debug()),
             )
-            .hint("`taskyard token list` shows those there are"),
-            Self::BadName => {
-                Problem::usage("bad_token_name", format!("`{}` is no name for a token", name.escape_debug()))
-                    .hint("use up to 64 letters, digits and `-_.@`")
-            }
+            .hint("`taskyard token list` shows all tokens and browsers"),
+            Self::BadName => Problem::usage("bad_token_name", format!("invalid token name `{}`", name.escape_debug()))
+                .hint("use up to 64 letters, digits and `-_.@`"),
         }
     }
 }

@@ -35,9 +35,9 @@ impl ServerToken {
         let failed = |error: &io::Error| {
             let doubtful = error.get_ref().is_some_and(|why| why.is::<NotPrivate>());
             let hint = if doubtful {
-                "another user may know it or have put it there: remove it; the next start makes a new one"
+                "another user may know it or have created it: remove it; the next start creates a new one"
             } else {
-                "see that this path can be written, or set TASKYARD_HOME to another directory"
+                "check that this path is writable, or set TASKYARD_HOME to another directory"
             };
             Problem::io(&format!("cannot use the token `{}`", path.display()), error).hint(hint)
         };
@@ -55,7 +55,7 @@ impl ServerToken {
                 "token",
                 format!("the token in `{}` is too short", path.display()),
             )
-            .hint("remove the file; the next start makes a new one"));
+            .hint("remove the file; the next start creates a new one"));
         }
         Ok(Self { secret, path, was_readable })
     }

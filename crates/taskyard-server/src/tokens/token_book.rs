@@ -227,7 +227,7 @@ impl TokenBook {
         let book: Book = serde_json::from_str(&text).map_err(|error| not_ours(error.to_string()))?;
         match book.version {
             VERSION => Ok(book),
-            newer => Err(not_ours(format!("its format {newer} is not known here"))),
+            newer => Err(not_ours(format!("its format {newer} is newer than this version supports"))),
         }
     }
 

@@ -270,5 +270,5 @@ fn list_named(served: &Served, name: &str, recording: Recording) -> Result<ListI
 }
 
 fn no_place() -> Problem {
-    Problem::new(ProblemKind::CouldNot, "no_place", "this store has no place for that")
+    Problem::new(ProblemKind::CouldNot, "no_place", "this store does not support that")
 }

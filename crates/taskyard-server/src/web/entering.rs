@@ -157,8 +157,8 @@ pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -
         if peer.is_some_and(|peer| !site.entrance().failures.take(&peer)) {
             return turned_away(site, Refused::TooMany, RefusalForm::Page);
         }
-        let hint = "ask for another: run `taskyard serve` again on the same machine, or `POST /api/v1/links`";
-        return html(StatusCode::GONE, problem(site.entrance().base(), "This link was used already.", Some(hint)));
+        let hint = "to get another, run `taskyard serve` again on the same machine, or `POST /api/v1/links`";
+        return html(StatusCode::GONE, problem(site.entrance().base(), "This link has already been used.", Some(hint)));
     };
     site.forget_opening_page_to(code);
     match site.entrance().credentials.let_browser_in(agent, terms) {
@@ -166,8 +166,8 @@ pub(crate) fn open(site: &Site, code: &str, agent: &str, peer: Option<IpAddr>) -
             ([(SET_COOKIE, cookie)], html(StatusCode::OK, opening(&page, site.entrance().base()))).into_response()
         }
         None => {
-            let words = "This browser cannot be let in: the server could not record it.";
-            let page = problem(site.entrance().base(), words, Some("its log says why"));
+            let words = "This browser cannot be signed in: the server could not record it.";
+            let page = problem(site.entrance().base(), words, Some("see the server's log"));
             html(StatusCode::SERVICE_UNAVAILABLE, page)
         }
     }

@@ -24,39 +24,39 @@ pub(crate) fn page(site: &Site) -> Result<String, Problem> {
     page.family(
         "taskyard_leases",
         "gauge",
-        "Claims whose lease lives, on the served list and on all where work is in progress.",
+        "Claims with a live lease, on the served list and on all lists with work in progress.",
     );
     let at_work = lists.iter().filter(|info| info.counts[Status::InProgress as usize] > 0).map(|info| &info.list);
     for list in [site.list()].into_iter().chain(at_work.filter(|list| *list != site.list())) {
         page.sample("taskyard_leases", &[("list", list.as_str())], yard.living_holders(list)?.len() as f64);
     }
     let waits = lock_waits();
-    page.family("taskyard_lock_waits_total", "counter", "How often this process waited for a lock of a list.");
+    page.family("taskyard_lock_waits_total", "counter", "Number of times this process waited for the lock of a list.");
     page.sample("taskyard_lock_waits_total", &[], waits.count as f64);
-    page.family("taskyard_lock_wait_seconds_total", "counter", "For how long it waited.");
+    page.family("taskyard_lock_wait_seconds_total", "counter", "Time it waited.");
     page.sample("taskyard_lock_wait_seconds_total", &[], waits.time.as_secs_f64());
     if let Some(traffic) = yard.store().shared_care().map(SharedCare::traffic) {
         page.family(
             "taskyard_database_round_trips_total",
             "counter",
-            "How often this process waited for the database.",
+            "Number of times this process waited for the database.",
         );
         page.sample("taskyard_database_round_trips_total", &[], traffic.round_trips as f64);
         page.family(
             "taskyard_database_reconnects_total",
             "counter",
-            "How often it connected again after a connection or the server had failed.",
+            "Number of reconnections after a connection or the server failed.",
         );
         page.sample("taskyard_database_reconnects_total", &[], traffic.reconnects as f64);
     }
     let (lists, streams) = site.feeds().count();
-    page.family("taskyard_lists_followed", "gauge", "Lists whose stream is read.");
+    page.family("taskyard_lists_followed", "gauge", "Lists whose event stream is read.");
     page.sample("taskyard_lists_followed", &[], lists as f64);
-    page.family("taskyard_event_streams", "gauge", "Browsers and programs that are told of events.");
+    page.family("taskyard_event_streams", "gauge", "Browsers and programs that follow events.");
     page.sample("taskyard_event_streams", &[], streams as f64);
-    page.family("taskyard_requests_waiting", "gauge", "Requests that wait for a thread.");
+    page.family("taskyard_requests_waiting", "gauge", "Requests waiting for a thread.");
     page.sample("taskyard_requests_waiting", &[], site.workers().queued() as f64);
-    page.family("taskyard_requests_sleeping", "gauge", "Requests that wait for a task to claim or for a job to end.");
+    page.family("taskyard_requests_sleeping", "gauge", "Requests waiting for a task to claim or for a job to end.");
     page.sample("taskyard_requests_sleeping", &[], site.workers().sleeping() as f64);
     counted(&site.tally().counted(), &mut page);
     Ok(page.0)
@@ -68,23 +68,19 @@ fn counted(counted: &Counted, page: &mut Page) {
         let labels = [("operation", *operation), ("status", &status.to_string())];
         page.sample("taskyard_requests_total", &labels, *count as f64);
     }
-    page.family(
-        "taskyard_requests_refused_total",
-        "counter",
-        "Requests that were not let in, by the code of the refusal.",
-    );
+    page.family("taskyard_requests_refused_total", "counter", "Rejected requests, by error code.");
     for (code, count) in &counted.refused {
         page.sample("taskyard_requests_refused_total", &[("code", code)], *count as f64);
     }
-    page.family("taskyard_entries_total", "counter", "What was done to tasks of the lists that are followed.");
+    page.family("taskyard_entries_total", "counter", "Changes of tasks on the followed lists.");
     for ((list, op), count) in &counted.entries {
         page.sample("taskyard_entries_total", &[("list", list), ("op", op)], *count as f64);
     }
-    page.family("taskyard_claims_total", "counter", "Claims that were won on the lists that are followed.");
+    page.family("taskyard_claims_total", "counter", "Successful claims on the followed lists.");
     for ((list, _), count) in counted.entries.iter().filter(|((_, op), _)| *op == "claim") {
         page.sample("taskyard_claims_total", &[("list", list)], *count as f64);
     }
-    page.family("taskyard_event_lag_seconds", "histogram", "From a commit to the event that tells of it.");
+    page.family("taskyard_event_lag_seconds", "histogram", "Time from a commit to its event.");
     for (bound, count) in LAGS.iter().zip(counted.lags) {
         page.sample("taskyard_event_lag_seconds_bucket", &[("le", &bound.to_string())], count as f64);
     }

@@ -111,7 +111,7 @@ async fn follow_list(
     let problem = match site.workers().run(Work::Looks, look).await {
         Ok(Ok(list)) => return follow(site, FOLLOW_LIST, Topic::List(list), scope, request).await,
         Ok(Err(problem)) => problem,
-        Err(_) => Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already"),
+        Err(_) => Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests are waiting"),
     };
     noted(&site, FOLLOW_LIST, problem_response(&problem))
 }
@@ -143,7 +143,7 @@ async fn begin_following(site: Arc<Site>, topic: Topic, scope: Scope, request: R
     };
     let last = match last.map(|last| last.parse::<EventId>()).transpose() {
         Ok(last) => last,
-        Err(_) => return problem_response(&Problem::usage("bad_event_id", "that is the id of no event of ours")),
+        Err(_) => return problem_response(&Problem::usage("bad_event_id", "unknown event id")),
     };
     stream(site, topic, last, caller.agent).await
 }
@@ -167,7 +167,7 @@ async fn make_link(State(site): State<Arc<Site>>, scope: Scope, request: Request
 /// Reads the request for a link. An empty body counts as an empty object.
 async fn read_new_link(body: Body) -> Result<NewLink, Problem> {
     let bytes = to_bytes(body, LONGEST_NEW_LINK).await;
-    let bytes = bytes.map_err(|_| Problem::usage("bad_json", "the body is too long, or ends too early"))?;
+    let bytes = bytes.map_err(|_| Problem::usage("bad_json", "the body is too long or incomplete"))?;
     let new = if bytes.is_empty() { Ok(NewLink::default()) } else { serde_json::from_slice::<NewLink>(&bytes) };
     let new = new.map_err(|error| Problem::usage("bad_json", format!("the body does not describe a link: {error}")))?;
     match new.name.as_deref().map(AgentName::new) {
@@ -206,8 +206,8 @@ async fn log_out(State(site): State<Arc<Site>>, scope: Scope, request: Request) 
 async fn end_browser(site: &Arc<Site>, browser: Option<String>) -> Response {
     let Some(name) = browser else {
         return problem_response(
-            &Problem::new(ProblemKind::Refused, "no_browser", "a program with a token is not logged in")
-                .hint("`DELETE /api/v1/tokens/NAME` revokes a token or a browser"),
+            &Problem::new(ProblemKind::Refused, "no_browser", "a program with a token cannot log out")
+                .hint("revoke a token or a browser with `DELETE /api/v1/tokens/NAME`"),
         );
     };
     let ended = {
@@ -238,7 +238,7 @@ async fn show_metrics(State(site): State<Arc<Site>>) -> Response {
     match looked {
         Ok(Ok(page)) => ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page).into_response(),
         Ok(Err(problem)) => problem_response(&problem),
-        Err(_) => problem_response(&Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already")),
+        Err(_) => problem_response(&Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests are waiting")),
     }
 }
 
@@ -251,14 +251,14 @@ async fn nothing_here(State(site): State<Arc<Site>>, request: Request) -> Respon
     }
     problem_response(
         &Problem::new(ProblemKind::NotFound, "path_not_found", "there is nothing at this path")
-            .hint(format!("{DESCRIPTION} describes what there is")),
+            .hint(format!("{DESCRIPTION} lists the paths")),
     )
 }
 
 async fn no_such_method(State(site): State<Arc<Site>>) -> Response {
     site.tally().note_answer(NO_OPERATION, StatusCode::METHOD_NOT_ALLOWED);
     let mut response =
-        problem_response(&Problem::usage("method_not_allowed", "this path does not answer to that method"));
+        problem_response(&Problem::usage("method_not_allowed", "this path does not support that method"));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }

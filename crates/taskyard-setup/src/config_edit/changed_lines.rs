@@ -1,24 +1,24 @@
-//! A change of a text as people read it: line by line.
+//! The difference between two texts, line by line.
 
 use super::Additions;
 
 /// A line of a change. The text is without its line end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangedLine {
-    /// A line that stays, shown to find one's way.
+    /// An unchanged line, shown as context.
     Same(String),
-    /// A line that comes.
+    /// An added line.
     Added(String),
-    /// A line that goes.
+    /// A removed line.
     Removed(String),
-    /// So many lines that stay and are not shown.
+    /// The number of unchanged lines that are not shown.
     Skipped(usize),
 }
 
-/// How many lines that stay are shown around those that do not.
+/// The number of context lines around a change.
 const AROUND: usize = 2;
 
-/// Returns how the lines of a text change when something is added to it. `longer` is the text with the additions.
+/// Returns the line-by-line difference made by additions. `longer` is the text with the additions.
 pub fn changed_lines(longer: &str, additions: &Additions) -> Vec<ChangedLine> {
     let mut lines = Vec::new();
     let mut old = String::new();
@@ -49,7 +49,7 @@ pub fn changed_lines(longer: &str, additions: &Additions) -> Vec<ChangedLine> {
     shortened(lines)
 }
 
-/// Returns the parts of a text in order, each with where it begins and ends and whether it was added.
+/// Returns the parts of a text in order, each with its range and whether it was added.
 fn parts(longer: &str, additions: &Additions) -> Vec<(usize, usize, bool)> {
     let mut parts = Vec::new();
     let mut done = 0;
@@ -81,7 +81,7 @@ fn push(lines: &mut Vec<ChangedLine>, old: &str, piece: &str, touched: bool) {
     }
 }
 
-/// Leaves out the lines that stay and stand far from those that do not.
+/// Leaves out unchanged lines that are far from a change.
 fn shortened(lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
     let changes: Vec<usize> =
         (0..lines.len()).filter(|number| !matches!(lines[*number], ChangedLine::Same(_))).collect();

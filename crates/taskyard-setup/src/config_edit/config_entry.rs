@@ -1,13 +1,13 @@
-//! Our entry in a configuration file, which parts of the text are ours, and why a file cannot be edited.
+//! Our entry in a configuration file, the parts of the text that are ours, and why a file cannot be edited.
 
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// An entry of ours: where it stands, and what it is.
+/// Our entry: its path and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The names that lead to it: to the member itself, or to the array it stands in.
+    /// The path to the member itself, or to the array that contains it.
     pub path: Vec<String>,
     /// What it is.
     pub what: What,
@@ -18,7 +18,7 @@ pub struct Entry {
 pub enum What {
     /// A member with this value.
     Member(Value),
-    /// A member whose name other programs use, too: it is ours only where we put it there, and as long as it has the value we gave it.
+    /// A member whose name other programs also use: it is ours only if we added it and it still has our value.
     Setting(Value),
     /// A word in an array.
     Word(String),
@@ -26,25 +26,25 @@ pub enum What {
     Hook {
         /// The command.
         command: String,
-        /// After how many seconds the client gives up on it.
+        /// The client's timeout for it in seconds.
         timeout: u32,
     },
 }
 
-/// What came of adding an entry.
+/// The result of adding an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is there, as it would be added.
+    /// It already exists in the form that would be added.
     AlreadyThere,
-    /// Something of its name is there, with another value. It is left as it is.
+    /// An entry with its name exists with a different value, and is not changed.
     ThereOtherwise,
     /// It was added.
     Now {
         /// The text with the entry.
         text: String,
-        /// What of it is new.
+        /// The added parts.
         additions: Additions,
-        /// How many of the names that lead to it were there before.
+        /// How many elements of its path existed before.
         existing: usize,
     },
 }
@@ -70,7 +70,7 @@ impl Entry {
         Self { path: owned(path), what: What::Hook { command: command.to_owned(), timeout } }
     }
 
-    /// Returns the name of the entry, with those around it, to tell people of it.
+    /// Returns the full name of the entry, for messages.
     pub fn name(&self) -> String {
         match &self.what {
             What::Member(_) | What::Setting(_) => self.path.join("."),
@@ -79,7 +79,7 @@ impl Entry {
         }
     }
 
-    /// Tells whether it is a member of an object, not something in an array.
+    /// Returns whether it is a member of an object, not an element of an array.
     pub fn is_member(&self) -> bool {
         matches!(self.what, What::Member(_) | What::Setting(_))
     }
@@ -100,14 +100,14 @@ fn owned(path: &[&str]) -> Vec<String> {
     path.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The parts of a text that were added to a shorter one, in order, none touching the next.
+/// The parts that were added to a shorter text, in order and not adjacent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
     ranges: Vec<Range<usize>>,
 }
 
 impl Additions {
-    /// Takes parts in any order; those that touch or overlap become one.
+    /// Accepts parts in any order; adjacent or overlapping parts are merged.
     pub fn new(mut ranges: Vec<Range<usize>>) -> Self {
         ranges.retain(|range| !range.is_empty());
         ranges.sort_by_key(|range| range.start);
@@ -121,7 +121,7 @@ impl Additions {
         Self { ranges: merged }
     }
 
-    /// Inserts texts at places of a text, which come in order, and returns the longer text and what was added to it.
+    /// Inserts texts at positions of a text, in ascending order, and returns the longer text and the added parts.
     pub(crate) fn insert(text: &str, insertions: &[(usize, String)]) -> (String, Self) {
         let mut longer = String::with_capacity(text.len() + insertions.iter().map(|(_, new)| new.len()).sum::<usize>());
         let mut ranges = Vec::new();
@@ -141,7 +141,7 @@ impl Additions {
         &self.ranges
     }
 
-    /// Returns the longer text without what was added; none where this cannot be a text the parts belong to.
+    /// Returns the longer text without the added parts, or `None` if the parts do not fit the text.
     pub fn take_out(&self, longer: &str) -> Option<String> {
         let mut shorter = String::with_capacity(longer.len());
         let mut done = 0;
@@ -153,7 +153,7 @@ impl Additions {
         Some(shorter)
     }
 
-    /// Returns what was added in two steps, the second of which made the text that is meant now.
+    /// Combines the parts added in two steps, relative to the text after the second step.
     #[must_use]
     pub fn then(self, later: &Self) -> Self {
         let moved = |place: usize| {
@@ -166,14 +166,14 @@ impl Additions {
         Self::new(ranges.chain(later.ranges.iter().cloned()).collect())
     }
 
-    /// Returns the same parts of a text that has so many bytes more at its beginning.
+    /// Returns the same parts, shifted by a number of bytes.
     #[must_use]
     pub(crate) fn shifted(self, by: usize) -> Self {
         Self { ranges: self.ranges.into_iter().map(|range| range.start + by..range.end + by).collect() }
     }
 }
 
-/// Returns the line end a text uses, by its first one.
+/// Returns the kind of line end that a text uses, judged by its first one.
 pub(super) fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -181,7 +181,7 @@ pub(super) fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// Returns where the line begins that a place is in.
+/// Returns the start of the line that contains a position.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
@@ -209,7 +209,7 @@ pub enum Unfit {
         why: String,
     },
     /// Something in it is not what its readers need.
-    #[error("line {line}: `{key}` is no {expected}")]
+    #[error("line {line}: `{key}` is not {expected}")]
     Shape {
         /// Where it stands.
         line: usize,

@@ -11,22 +11,23 @@ use serde_json::{Map, Value, json};
 use crate::config_edit::config_entry::{begins_line, indentation, line_end, line_of};
 use crate::config_edit::{Added, Additions, Entry, Unfit, What};
 
-/// The mark some editors put at the beginning of a file.
+/// The byte order mark that some editors put at the beginning of a file.
 const MARK: char = '\u{feff}';
 
 /// A JSON file that could be read.
 pub(crate) struct Document<'a> {
-    /// The text without the mark at its beginning.
+    /// The text without its byte order mark.
     pub(crate) text: &'a str,
-    /// How long that mark is.
+    /// The length of that mark.
     pub(crate) mark: usize,
-    /// The one value in it; none in an empty file.
+    /// The file's value; `None` for an empty file.
     pub(crate) root: Option<Node<'a>>,
-    /// Everything that is not space, comments included, in order.
+    /// All tokens, comments included, in order.
     pub(crate) tokens: Vec<TokenAndRange<'a>>,
 }
 
-/// Returns what a JSON file means; null for an empty one. Of several members of one name the last counts, as for other programs.
+/// Returns the value of a JSON file; null for an empty one. Of several members with the same name the last one counts,
+/// as in other programs.
 pub fn read(text: &str) -> Result<Value, Unfit> {
     Ok(Document::parse(text)?.root.map_or(Value::Null, Value::from))
 }
@@ -55,24 +56,24 @@ impl<'a> Document<'a> {
         Ok(Self { text: body, mark: text.len() - body.len(), root: parsed.value, tokens })
     }
 
-    /// Returns what the file means; an object without members for an empty one.
+    /// Returns the value of the file; an empty object for an empty file.
     pub(crate) fn meaning(&self) -> Value {
         self.root.clone().map_or_else(|| Value::Object(Map::new()), Value::from)
     }
 
-    /// Returns the complaint that something has the wrong type.
+    /// Returns the error for a wrong type.
     pub(crate) fn wrong(&self, node: &Node<'_>, key: &[String], expected: &'static str) -> Unfit {
         Unfit::Shape { line: line_of(self.text, node.start()), key: key.join("."), expected }
     }
 
-    /// Returns the complaint that something cannot be edited.
+    /// Returns the error for something that cannot be edited.
     pub(crate) fn odd(&self, key: &[String]) -> Unfit {
         let line = self.root.as_ref().map_or(1, |root| line_of(self.text, root.start()));
         Unfit::Odd { line, key: key.join(".") }
     }
 }
 
-/// Returns the member of an object that counts: the last of its name.
+/// Returns the effective member of an object: the last one with the name.
 pub(crate) fn member<'n, 'a>(object: &'n Object<'a>, name: &str) -> Option<(usize, &'n Node<'a>)> {
     let place = object.properties.iter().rposition(|property| property.name.as_str() == name)?;
     Some((place, &object.properties[place].value))
@@ -83,28 +84,28 @@ fn in_lower_case(sentence: &str) -> String {
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// An object or array as it is written.
+/// The layout of an object or array.
 pub(crate) struct Container {
-    /// Where it opens.
+    /// The position of its opening brace or bracket.
     pub(crate) open: usize,
-    /// Where its closing brace or bracket stands.
+    /// The position of its closing brace or bracket.
     pub(crate) close: usize,
-    /// Where each item begins and ends, without commas.
+    /// The range of each item, without commas.
     pub(crate) items: Vec<Range<usize>>,
 }
 
-/// What follows an item up to the next one or the end.
+/// The text between an item and the next one or the end.
 pub(crate) struct After {
-    /// Where the comma stands.
+    /// The position of the comma.
     pub(crate) comma: Option<usize>,
-    /// Where what belongs to the item on its line ends: after the comma and the comments on the same line.
+    /// The end of the item's text on its line, after the comma and comments on the same line.
     pub(crate) line: usize,
-    /// Where the last comment ends; where the item or its comma ends, when there is none.
+    /// The end of the last comment, or of the item or its comma if there is none.
     pub(crate) last_comment: usize,
 }
 
 impl Container {
-    /// Returns the container that a part of a file is; none for anything else.
+    /// Returns the object or array, or `None` for another value.
     pub(crate) fn of(node: &Node<'_>) -> Option<Self> {
         let items = match node {
             Node::Object(object) => object.properties.iter().map(|property| property.start()..property.end()).collect(),
@@ -114,7 +115,7 @@ impl Container {
         Some(Self { open: node.start(), close: node.end() - 1, items })
     }
 
-    /// Looks at what follows a place, up to the next item or the end of the container.
+    /// Examines the text after a position, up to the next item or the end of the container.
     pub(crate) fn after(&self, document: &Document<'_>, place: usize) -> After {
         let limit = self.items.iter().map(|item| item.start).find(|start| *start >= place).unwrap_or(self.close);
         let first = document.tokens.partition_point(|token| token.start() < place);
@@ -137,11 +138,11 @@ impl Container {
     }
 }
 
-/// What is used where a file does not show how it is indented.
+/// The indentation used if the file does not show its own.
 const STEP: &str = "  ";
 
-/// Adds an entry of ours to a JSON file, in the way the file is written. Objects and arrays on the way to it are made where
-/// they are missing. What is there already stays as it is.
+/// Adds our entry to a JSON file in the file's own style. Missing objects and arrays on the path to it are created.
+/// Existing content is not changed.
 pub fn add(text: &str, entry: &Entry) -> Result<Added, Unfit> {
     let document = Document::parse(text)?;
     let before = document.meaning();
@@ -165,7 +166,7 @@ pub fn add(text: &str, entry: &Entry) -> Result<Added, Unfit> {
     Ok(Added::Now { text: longer, additions: additions.shifted(document.mark), existing })
 }
 
-/// Finds where on the way to the entry the first thing is missing, and adds everything from there on.
+/// Finds the first missing element on the path to the entry, and adds everything from there on.
 fn below(document: &Document<'_>, root: &Node<'_>, entry: &Entry) -> Result<(Vec<(usize, String)>, usize), Unfit> {
     let mut node = root;
     for (depth, name) in entry.path.iter().enumerate() {
@@ -190,7 +191,7 @@ fn rest(entry: &Entry, depth: usize) -> Value {
     entry.path[depth + 1..].iter().rev().fold(innermost, |value, name| json!({ name: value }))
 }
 
-/// Returns the text of a file that has nothing but this entry, below what an empty file may hold: comments.
+/// Returns the text of a file that contains only this entry, after any comments of an otherwise empty file.
 fn whole(text: &str, entry: &Entry) -> String {
     let end = line_end(text);
     let first = entry.path.first().cloned().unwrap_or_default();
@@ -199,7 +200,7 @@ fn whole(text: &str, entry: &Entry) -> String {
     format!("{new_line}{}{end}", written(&json!({ first: rest(entry, 0) }), form))
 }
 
-/// Returns what to insert where, so that a container gets one more item.
+/// Returns the insertion that adds an item to a container.
 fn append(
     document: &Document<'_>,
     root: &Node<'_>,
@@ -249,7 +250,7 @@ fn append(
     insertions
 }
 
-/// Returns one step of indentation as the file has it: that of the first member of its outermost object.
+/// Returns one step of the file's indentation: that of the first member of its outermost object.
 fn step_of(text: &str, root: &Node<'_>) -> String {
     let first = Container::of(root).and_then(|container| container.items.first().map(|item| item.start));
     let outer = indentation(text, root.start());
@@ -261,10 +262,10 @@ fn step_of(text: &str, root: &Node<'_>) -> String {
         .to_owned()
 }
 
-/// Takes an entry of ours out of a JSON file; none where it is not there, or is a setting that has another value now. Returns the text without it, and what of the given
-/// text that was.
+/// Removes our entry from a JSON file, or returns `None` if it does not exist or is a setting that has a different
+/// value now. Returns the remaining text and the removed parts.
 ///
-/// So many of the names that lead to the entry stay whatever happens; what is empty below them goes too.
+/// The given number of elements of the path always stay; empty ones below them are removed too.
 pub fn remove(text: &str, entry: &Entry, keep: usize) -> Result<Option<(String, Additions)>, Unfit> {
     let document = Document::parse(text)?;
     let meaning = document.meaning();
@@ -291,8 +292,8 @@ pub fn remove(text: &str, entry: &Entry, keep: usize) -> Result<Option<(String, 
     Err(document.odd(&entry.path))
 }
 
-/// Tells whether nothing else stands beside what stands at a place. A group of hooks that holds only our command goes as a
-/// whole, with whatever says when it runs.
+/// Returns whether the item at a position is the only one in its container. A group of hooks with only our command is
+/// removed as a whole, with its matcher.
 fn is_alone(root: &Value, place: &[Step]) -> bool {
     let Some((last, before)) = place.split_last() else { return false };
     let around = before.iter().try_fold(root, |value, step| match step {
@@ -310,7 +311,7 @@ fn is_alone(root: &Value, place: &[Step]) -> bool {
     }
 }
 
-/// Finds the container of what stands at a place, and its number in it.
+/// Finds the container of the item at a position, and the item's index in it.
 fn find(root: &Node<'_>, place: &[Step]) -> Option<(Container, usize)> {
     let (last, before) = place.split_last()?;
     let enter = |node, step: &Step| -> Option<(usize, _)> {
@@ -327,7 +328,7 @@ fn find(root: &Node<'_>, place: &[Step]) -> Option<(Container, usize)> {
     Some((Container::of(node)?, enter(node, last)?.0))
 }
 
-/// Returns what to take out for an item to go together with the line it stands on.
+/// Returns the range to remove so that an item and its line disappear.
 fn with_space(container: &Container, document: &Document<'_>, number: usize) -> Vec<Range<usize>> {
     let text = document.text;
     let item = &container.items[number];
@@ -344,20 +345,20 @@ fn with_space(container: &Container, document: &Document<'_>, number: usize) -> 
     std::iter::once(start..item.end).chain(comma.map(|comma| comma..comma + 1)).collect()
 }
 
-/// Returns what to take out for an item to go, and nothing around it.
+/// Returns the range to remove so that only the item disappears.
 fn bare(container: &Container, document: &Document<'_>, number: usize) -> Vec<Range<usize>> {
     let item = container.items[number].clone();
     let comma = comma_to_drop(container, document, number);
     std::iter::once(item).chain(comma.map(|comma| comma..comma + 1)).collect()
 }
 
-/// Returns the comma that goes with an item: its own, else the one before the last item.
+/// Returns the comma to remove with an item: its own, or else the one before the last item.
 fn comma_to_drop(container: &Container, document: &Document<'_>, number: usize) -> Option<usize> {
     let own = container.after(document, container.items[number].end).comma;
     own.or_else(|| container.after(document, container.items[number.checked_sub(1)?].end).comma)
 }
 
-/// How a value is written.
+/// The style in which a value is written.
 #[derive(Clone, Copy)]
 pub(crate) enum Form<'a> {
     /// Over several lines: the line end, one step of indentation, and the indentation of the line it begins on.
@@ -404,7 +405,7 @@ pub(crate) fn written(value: &Value, form: Form<'_>) -> String {
     format!("{open}{before}{}{after}{close}", items.join(&between))
 }
 
-/// Adds an entry to what a file means. Whatever stands in the way has been refused before.
+/// Adds an entry to the value of a file. Conflicts have been rejected before.
 pub(crate) fn with(mut root: Value, entry: &Entry) -> Value {
     put(&mut root, &entry.path, entry);
     root
@@ -425,7 +426,7 @@ fn put(place: &mut Value, path: &[String], entry: &Entry) {
     }
 }
 
-/// Takes what stands at a place out of what a file means.
+/// Removes the item at a path from the value of a file.
 pub(crate) fn without(mut root: Value, place: &[Step]) -> Value {
     let Some((last, before)) = place.split_last() else { return root };
     let mut around = Some(&mut root);
@@ -451,7 +452,7 @@ pub(crate) enum Step {
     Number(usize),
 }
 
-/// Returns where an entry stands; none where it is not there.
+/// Returns the path of an entry, or `None` if it does not exist.
 pub(crate) fn place_of(root: &Value, entry: &Entry) -> Option<Vec<Step>> {
     let mut place: Vec<Step> = entry.path.iter().cloned().map(Step::Name).collect();
     let found = entry.path.iter().try_fold(root, |value, name| value.as_object()?.get(name))?;

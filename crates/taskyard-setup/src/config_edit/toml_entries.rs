@@ -1,4 +1,4 @@
-//! Entries in TOML files: tables of a table, `[mcp_servers.taskyard]` say.
+//! Entries in TOML files: a table inside a table, such as `[mcp_servers.taskyard]`.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use toml::de::{DeTable, DeValue};
 use super::{Added, Additions, Unfit};
 use crate::config_edit::config_entry::{begins_line, line_end, line_of, line_start};
 
-/// The mark some editors put at the beginning of a file.
+/// The byte order mark that some editors put at the beginning of a file.
 const MARK: char = '\u{feff}';
 
-/// A table of ours: `[around.name]` with texts and lists of texts in it.
+/// Our table: `[around.name]` with strings and lists of strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEntry {
-    /// The table it is in.
+    /// The surrounding table.
     pub around: String,
     /// Its name.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct TableEntry {
     pub members: Vec<(String, Value)>,
 }
 
-/// Adds a table of ours at the end of a TOML file; where the table around it is written on one line, in that line.
+/// Adds our table at the end of a TOML file, or inside the surrounding table if that is written on one line.
 pub fn add(text: &str, entry: &TableEntry) -> Result<Added, Unfit> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let document = parse(body)?;
@@ -54,8 +54,8 @@ pub fn add(text: &str, entry: &TableEntry) -> Result<Added, Unfit> {
     Ok(Added::Now { text: format!("{}{longer}", &text[..mark]), additions: additions.shifted(mark), existing })
 }
 
-/// Takes a table of ours out of a TOML file; none where it is not there. Returns the text without it, and what of the given
-/// text that was.
+/// Removes our table from a TOML file, or returns `None` if it does not exist. Returns the remaining text and the
+/// removed parts.
 pub fn remove(text: &str, entry: &TableEntry) -> Result<Option<(String, Additions)>, Unfit> {
     let body = text.strip_prefix(MARK).unwrap_or(text);
     let document = parse(body)?;
@@ -133,7 +133,7 @@ fn meaning(body: &str) -> Result<toml::Table, Unfit> {
     })
 }
 
-/// A table that only was there because of what is in it goes when nothing is in it any more.
+/// An implicit table is removed when it becomes empty.
 fn without_empty(mut root: toml::Table, entry: &TableEntry) -> toml::Table {
     if root.get(&entry.around).and_then(toml::Value::as_table).is_some_and(toml::Table::is_empty) {
         root.remove(&entry.around);
@@ -156,7 +156,7 @@ fn is_inline(body: &str, span: &Range<usize>) -> bool {
     body[span.clone()].starts_with('{')
 }
 
-/// Returns a table as it is written at the end of a file. A file that does not end with a line end goes on without one.
+/// Formats a table for the end of a file. A file without a final line end still has none afterwards.
 fn at_end(body: &str, entry: &TableEntry) -> String {
     let end = line_end(body);
     let lines: Vec<String> = entry.members.iter().map(|(name, value)| format!("{name} = {}", written(value))).collect();
@@ -169,7 +169,7 @@ fn at_end(body: &str, entry: &TableEntry) -> String {
     }
 }
 
-/// Returns what to insert where, so that a table written on one line gets one more member.
+/// Returns the insertion that adds a member to a table written on one line.
 fn inside_line(body: &str, span: Range<usize>, table: &DeTable<'_>, entry: &TableEntry) -> (usize, String) {
     let members: Vec<String> =
         entry.members.iter().map(|(name, value)| format!("{name} = {}", written(value))).collect();
@@ -183,7 +183,7 @@ fn inside_line(body: &str, span: Range<usize>, table: &DeTable<'_>, entry: &Tabl
     }
 }
 
-/// Returns where the last thing in a value ends, however it is written.
+/// Returns the end of the last element of a value.
 fn last_end(value: &Spanned<DeValue<'_>>) -> usize {
     let inner = match value.get_ref() {
         DeValue::Table(table) => table.iter().map(|(_, value)| last_end(value)).max(),
@@ -210,7 +210,7 @@ fn end_of_line(body: &str, at: usize) -> usize {
     body[at..].find('\n').map_or(body.len(), |newline| at + newline + 1)
 }
 
-/// Returns a text or a list of texts as TOML writes it. The escapes of JSON are among its own.
+/// Formats a string or a list of strings as TOML, which supports the escapes of JSON.
 fn written(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),

@@ -1,7 +1,7 @@
-//! Entries in YAML files: a mapping in a mapping at the top, `extensions.taskyard` say.
+//! Entries in YAML files: a mapping inside a top-level mapping, such as `extensions.taskyard`.
 //!
-//! Files are read line by line, as far as that is needed: keys at the beginning of a line, and the block of lines below one of them. What
-//! is written in another way (in braces, in several documents, indented by tabs) is refused, and never edited.
+//! Files are read line by line: keys at the start of a line, and the block of lines below them. Other styles (braces,
+//! several documents, tabs as indentation) are rejected and never edited.
 
 use std::ops::Range;
 
@@ -11,10 +11,11 @@ use super::{Added, Additions, Unfit};
 use crate::config_edit::config_entry::{line_end, line_of};
 use crate::config_edit::toml_entries::TableEntry;
 
-/// How far our entry is indented if nothing stands beside it.
+/// The indentation of our entry if the mapping is otherwise empty.
 const INDENTATION: usize = 2;
 
-/// Adds a mapping of ours to a YAML file: first in the mapping around it, which is made at the end of the file if it is not there.
+/// Adds our mapping to a YAML file as the first entry of the surrounding mapping, which is created at the end of the
+/// file if it does not exist.
 pub fn add(text: &str, entry: &TableEntry) -> Result<Added, Unfit> {
     let end = line_end(text);
     let (insertion, existing) = match find(text, entry)? {
@@ -43,8 +44,8 @@ pub fn add(text: &str, entry: &TableEntry) -> Result<Added, Unfit> {
     }
 }
 
-/// Takes a mapping of ours out of a YAML file; `None` if it is not there. The mapping around it goes with it if nothing else is in it.
-/// Returns the text without it, and what of the given text that was.
+/// Removes our mapping from a YAML file, or returns `None` if it does not exist. The surrounding mapping is removed too
+/// if it is empty then. Returns the remaining text and the removed parts.
 pub fn remove(text: &str, entry: &TableEntry) -> Result<Option<(String, Additions)>, Unfit> {
     let Found { around: Some(header), ours: Some(ours), is_alone, .. } = find(text, entry)? else { return Ok(None) };
     let range = if is_alone { header.start..ours.end } else { ours };
@@ -56,16 +57,16 @@ pub fn remove(text: &str, entry: &TableEntry) -> Result<Option<(String, Addition
     }
 }
 
-/// What stands in a file.
+/// The relevant parts of a file.
 #[derive(Default)]
 struct Found {
-    /// The line that begins the mapping around our entry.
+    /// The first line of the surrounding mapping.
     around: Option<Range<usize>>,
-    /// How far the entries of that mapping are indented.
+    /// The indentation of the entries of that mapping.
     indentation: usize,
     /// The lines of our entry.
     ours: Option<Range<usize>>,
-    /// Whether nothing else is in the mapping around it.
+    /// Whether the surrounding mapping contains nothing else.
     is_alone: bool,
 }
 
@@ -120,7 +121,7 @@ fn find(text: &str, entry: &TableEntry) -> Result<Found, Unfit> {
     Ok(found)
 }
 
-/// Returns the lines of a text, each with where it stands, its end included, and without spaces at its end.
+/// Returns the lines of a text, each with its range, including the line end, and without trailing spaces.
 fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -130,7 +131,7 @@ fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// Returns the key that a line begins with, and what follows it without a comment; `None` if it begins with none.
+/// Returns the key at the start of a line and the rest without a comment, or `None` if it does not start with a key.
 fn key_of(line: &str) -> Option<(&str, &str)> {
     let (key, rest) = line.split_once(':')?;
     let is_plain =
@@ -145,7 +146,7 @@ fn odd(text: &str, at: usize, entry: &TableEntry) -> Unfit {
     Unfit::Odd { line: line_of(text, at), key: format!("{}.{}", entry.around, entry.name) }
 }
 
-/// Returns an entry as it is written.
+/// Formats an entry.
 fn block(entry: &TableEntry, indentation: usize, end: &str) -> String {
     let (outer, inner) = (" ".repeat(indentation), " ".repeat(indentation + INDENTATION));
     let mut block = format!("{outer}{}:{end}", entry.name);
@@ -161,7 +162,7 @@ fn block(entry: &TableEntry, indentation: usize, end: &str) -> String {
     block
 }
 
-/// Returns a value as it is written: JSON, which YAML understands, and plain words without quotes.
+/// Formats a value as JSON, which YAML understands; plain words need no quotes.
 fn written(value: &Value) -> String {
     let is_plain = |text: &&str| {
         text.starts_with(|first: char| first.is_ascii_alphabetic())

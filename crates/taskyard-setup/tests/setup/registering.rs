@@ -366,7 +366,7 @@ fn a_broken_file_is_refused_and_no_file_is_touched() {
     assert_eq!(house.everything(), before);
     fs::write(house.home().join(".claude/settings.json"), b"{\n \"a\": \"\xff\"}").unwrap();
     let refused = house.wish(Agent::Claude, Scope::User, Wish::Register).unwrap_err();
-    assert!(refused.to_string().ends_with("line 2: what stands there is no UTF-8 text"), "{refused}");
+    assert!(refused.to_string().ends_with("line 2: it is not UTF-8"), "{refused}");
 }
 
 #[test]

@@ -338,21 +338,12 @@ pub(super) fn edges_are_in_order(tasks: &[Task]) {
     for task in tasks {
         for on in &task.blocked_by {
             let blocker = there.get(on).unwrap_or_else(|| panic!("{} waits for {on}, which is not there", task.id));
-            assert!(
-                blocker.blocks.contains(&task.id),
-                "{} waits for {on}, which does not list it as a dependent",
-                task.id
-            );
+            assert!(blocker.blocks.contains(&task.id), "{} waits for {on}, which does not know it", task.id);
         }
         for waiting in &task.blocks {
             let dependent =
                 there.get(waiting).unwrap_or_else(|| panic!("{} blocks {waiting}, which is not there", task.id));
-            assert!(
-                dependent.blocked_by.contains(&task.id),
-                "{} blocks {waiting}, which does not list it as a \
-                dependent",
-                task.id
-            );
+            assert!(dependent.blocked_by.contains(&task.id), "{} blocks {waiting}, which does not know it", task.id);
         }
         for ids in [&task.blocked_by, &task.blocks] {
             let once: HashSet<&TaskId> = ids.iter().collect();

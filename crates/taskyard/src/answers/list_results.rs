@@ -132,8 +132,8 @@ pub fn unknown_settings(config: &Config) -> Vec<Finding> {
     unknown
         .map(|(path, key)| {
             let path = path.display().to_string();
-            let message = format!("`{key}` in {path} means nothing to this version");
-            let means = "it changes nothing; it may be misspelt";
+            let message = format!("unknown key `{key}` in {path}");
+            let means = "it is ignored; check the spelling";
             Finding { file: Some(path), ..not_of_a_task("unknown_setting", message, means) }
         })
         .collect()
@@ -149,7 +149,7 @@ pub fn shared_list(list: &ListId, roots: &BTreeSet<PathBuf>) -> Option<Finding> 
         "{} share list {list}; `taskyard use LIST` in one of them gives it a list of its own",
         roots.join(" and ")
     );
-    let means = "several repositories have one list, from before each had its own";
+    let means = "several repositories share a list, from before each repository had its own";
     Some(Finding { severity: Some(Severity::Warning), ..not_of_a_task("shared_list", message, means) })
 }
 

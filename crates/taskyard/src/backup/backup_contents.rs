@@ -42,7 +42,7 @@ impl BackupSource {
         let has_ended = source.spans.as_ref().is_none_or(|spans| !spans.keys().any(|name| is_in_folder(name)));
         let missing = |error: BackupError| match error {
             BackupError::Io { source: error, .. } if error.kind() == io::ErrorKind::NotFound && !has_ended => {
-                BackupError::Damaged { path: path.to_owned(), what: "it ends before its end".to_owned() }
+                BackupError::Damaged { path: path.to_owned(), what: "it is truncated".to_owned() }
             }
             BackupError::Io { source: error, .. } if error.kind() == io::ErrorKind::NotFound => {
                 BackupError::NotABackup { path: path.to_owned(), why: format!("it has no {}", manifest::MANIFEST_FILE) }
@@ -52,14 +52,14 @@ impl BackupSource {
         let manifest = source.read(manifest::MANIFEST_FILE).map_err(missing)?;
         let sums = match source.read(manifest::SUMS_FILE) {
             Err(BackupError::Io { source: error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(source.damaged("it ends before its end"));
+                return Err(source.damaged("it is truncated"));
             }
             sums => sums?,
         };
         let sums = std::str::from_utf8(&sums).ok().and_then(Sums::parse);
         source.sums = sums.ok_or_else(|| source.damaged(&format!("its {} cannot be read", manifest::SUMS_FILE)))?;
         if source.sums.0.get(manifest::MANIFEST_FILE) != Some(&sum_of(&manifest)) {
-            return Err(source.damaged(&format!("`{}` is not what was written", manifest::MANIFEST_FILE)));
+            return Err(source.damaged(&format!("`{}` does not match its checksum", manifest::MANIFEST_FILE)));
         }
         source.manifest = Manifest::parse(&manifest, path)?;
         source.check()?;
@@ -117,7 +117,7 @@ impl BackupSource {
     fn check(&self) -> Result<(), BackupError> {
         for (name, sum) in &self.sums.0 {
             if !is_safe(name) {
-                return Err(self.damaged(&format!("`{}` is no name of a file in it", name.escape_debug())));
+                return Err(self.damaged(&format!("`{}` is not a valid file name", name.escape_debug())));
             }
             let found = match &self.spans {
                 Some(spans) => spans.get(name).map(|span| span.sum),
@@ -132,7 +132,7 @@ impl BackupSource {
             match found {
                 None => return Err(self.damaged(&format!("`{}` is missing", name.escape_debug()))),
                 Some(found) if found != *sum => {
-                    return Err(self.damaged(&format!("`{}` is not what was written", name.escape_debug())));
+                    return Err(self.damaged(&format!("`{}` does not match its checksum", name.escape_debug())));
                 }
                 Some(_) => {}
             }

@@ -26,13 +26,13 @@ pub enum BackupError {
         source: io::Error,
     },
     /// The file name has the extension of an archive format that Taskyard does not write.
-    #[error("`{}` has the name of an archive that taskyard does not write", .path.display())]
+    #[error("`{}` names an archive format that taskyard cannot write", .path.display())]
     OtherArchive {
         /// The destination of the backup.
         path: PathBuf,
     },
     /// The destination is inside what is to be backed up.
-    #[error("`{}` is within `{}`, which is backed up itself", .path.display(), .within.display())]
+    #[error("`{}` is inside `{}`, which is being backed up", .path.display(), .within.display())]
     Within {
         /// The destination of the backup.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum BackupError {
         within: PathBuf,
     },
     /// The destination already exists.
-    #[error("`{}` is there already, and is not overwritten", .path.display())]
+    #[error("`{}` already exists, and is not overwritten", .path.display())]
     Exists {
         /// The destination of the backup.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// The path is not a Taskyard backup.
-    #[error("`{}` is no backup of taskyard: {why}", .path.display())]
+    #[error("`{}` is not a taskyard backup: {why}", .path.display())]
     NotABackup {
         /// The file or folder that was given as a backup.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum BackupError {
         format: String,
     },
     /// The store keeps its lists in a different form than the backup.
-    #[error("the backup is of {found}, and this store keeps {wanted}")]
+    #[error("the backup holds {found}, but this store keeps {wanted}")]
     OtherDialect {
         /// The form in the backup.
         found: String,
@@ -84,7 +84,7 @@ pub enum BackupError {
         wanted: String,
     },
     /// The store has no files to back up.
-    #[error("this store keeps no files, and cannot be backed up so")]
+    #[error("this store has no files to back up")]
     NoFiles,
     /// The backup does not contain this list.
     #[error("the backup has no list `{list}`")]
@@ -107,13 +107,13 @@ pub enum BackupError {
         store: String,
     },
     /// The source and the destination of a move are the same store.
-    #[error("the list is in `{store}` already")]
+    #[error("the list is already in `{store}`")]
     SameStore {
         /// The address of the store, without a password.
         store: String,
     },
     /// The list is not moved, because its history cannot be copied.
-    #[error("list `{list}` cannot be copied whole: {why}")]
+    #[error("list `{list}` cannot be copied completely: {why}")]
     Incomplete {
         /// The list.
         list: String,
@@ -122,7 +122,7 @@ pub enum BackupError {
     },
     /// Another machine or data directory has begun to move the list; only there can it be determined whether the list
     /// has arrived.
-    #[error("a move of list `{list}` was begun elsewhere ({mover}) and not finished")]
+    #[error("a move of list `{list}` was started elsewhere ({mover}) and not finished")]
     OtherMover {
         /// The list.
         list: String,
@@ -137,7 +137,7 @@ pub enum BackupError {
         cause: Box<BackupError>,
     },
     /// Part of the restore succeeded and is kept, but the rest failed; repeating the restore does the rest.
-    #[error("a part of it came back, and the rest could not: {cause}")]
+    #[error("only a part of it was restored: {cause}")]
     Unfinished {
         /// The error that stopped the rest.
         #[source]
@@ -186,29 +186,30 @@ impl From<BackupError> for Problem {
                 path,
             ),
             BackupError::Within { path, .. } => {
-                at(Self::usage("within", message).hint("give a place elsewhere, best on another disk"), path)
+                at(Self::usage("within", message).hint("choose another place, ideally on another disk"), path)
             }
             BackupError::Exists { path } => at(
                 Self::new(ProblemKind::Refused, "exists", message)
-                    .hint("give another name, or replace the older backup with --replace"),
+                    .hint("choose another name, or replace the older backup with --replace"),
                 path,
             ),
             BackupError::Busy { path } => at(
-                Self::new(ProblemKind::GaveUp, "locked", message).hint("wait until it is done, or give another name"),
+                Self::new(ProblemKind::GaveUp, "locked", message).hint("wait until it is done, or choose another name"),
                 path,
             ),
             BackupError::NotABackup { path, .. } => at(
                 Self::usage("not_a_backup", message)
-                    .hint("give the folder or the `.tar` that `taskyard backup` wrote; import files of other programs with `taskyard import`"),
+                    .hint("name the folder or the `.tar` that `taskyard backup` wrote; import files of other programs with \
+                        `taskyard import`"),
                 path,
             ),
             BackupError::Damaged { path, .. } => at(
                 Self::new(ProblemKind::CouldNot, "backup_damaged", message)
-                    .hint("nothing was brought back; take another backup, or unpack this one and look at its files yourself"),
+                    .hint("nothing was restored; use another backup, or unpack this one and inspect its files"),
                 path,
             ),
             BackupError::Newer { path, format } => at(
-                Self::new(ProblemKind::CouldNot, "newer_backup", message).hint("use the newer taskyard").detail("format", format),
+                Self::new(ProblemKind::CouldNot, "newer_backup", message).hint("upgrade taskyard").detail("format", format),
                 path,
             ),
             BackupError::OtherDialect { .. } => {
@@ -216,13 +217,14 @@ impl From<BackupError> for Problem {
             }
             BackupError::NoFiles => Self::usage("no_files", message).hint("name another store with --store"),
             BackupError::NoSuchList { list } => Self::new(ProblemKind::NotFound, "list_not_found", message)
-                .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
+                .hint("`taskyard restore --from PATH --dry-run` shows what the backup contains")
                 .detail("list", list),
             BackupError::NoSuchTask { task, .. } => Self::new(ProblemKind::NotFound, "task_not_found", message)
-                .hint("`taskyard restore --from PATH --dry-run` shows what the backup has")
+                .hint("`taskyard restore --from PATH --dry-run` shows what the backup contains")
                 .detail("task", task.as_str()),
             BackupError::CannotMove { store } => Self::usage("cannot_move", message)
-                .hint("only lists in task files and in PostgreSQL have a history that can be carried; copy the tasks with `taskyard export` and `taskyard import`")
+                .hint("only lists in task files and in PostgreSQL can move with their history; copy the tasks with `taskyard \
+                    export` and `taskyard import`")
                 .detail("store", store),
             BackupError::SameStore { store } => {
                 Self::usage("same_store", message).hint("name another store with --to").detail("store", store)
@@ -231,13 +233,14 @@ impl From<BackupError> for Problem {
                 .hint("nothing was moved; `taskyard doctor` shows what is wrong with the list")
                 .detail("list", list),
             BackupError::OtherMover { list, mover } => Self::new(ProblemKind::Refused, "moving_elsewhere", message)
-                .hint("run the same command there: it finishes the move, or takes it back")
+                .hint("run the same command there: it finishes or reverts the move")
                 .detail("list", list)
                 .detail("mover", mover),
             BackupError::MoveUnfinished { .. } => Self::new(ProblemKind::Unfinished, "move_unfinished", message)
-                .hint("remove the cause and run the same command again: it finishes the move, or takes it back if the list has not arrived"),
+                .hint("fix the cause and run the same command again: it finishes the move, or reverts it if the list has not \
+                    arrived"),
             BackupError::Unfinished { .. } => Self::new(ProblemKind::Unfinished, "unfinished", message)
-                .hint("what came back stays: remove the cause and run the same command again, which brings back the rest"),
+                .hint("what was restored stays; fix the cause and run the same command again to restore the rest"),
             BackupError::Store(error) => error.into(),
             BackupError::Yard(error) => error.into(),
             BackupError::Database(error) => error.into(),

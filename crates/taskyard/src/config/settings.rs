@@ -327,19 +327,19 @@ fn text_or_number<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Erro
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuantity {
     /// Not a duration.
-    #[error("`{}` is no duration; write a number and ms, s, m, h or d (`90s`, `1h30m`)", .text.escape_debug())]
+    #[error("invalid duration `{}`: write a number and ms, s, m, h or d (`90s`, `1h30m`)", .text.escape_debug())]
     Duration {
         /// The invalid text.
         text: String,
     },
     /// A duration of zero where a lifetime is required.
-    #[error("`{}` is over at once; give a second or more", .text.escape_debug())]
+    #[error("`{}` is too short; give at least one second", .text.escape_debug())]
     OverAtOnce {
         /// The invalid text.
         text: String,
     },
     /// Not a size.
-    #[error("`{}` is no size; write a number and B, KB, MB or GB (`30MB`)", .text.escape_debug())]
+    #[error("invalid size `{}`: write a number and B, KB, MB or GB (`30MB`)", .text.escape_debug())]
     Size {
         /// The invalid text.
         text: String,
@@ -457,7 +457,7 @@ pub enum ConfigWarning {
         why: String,
     },
     /// The whole file is ignored.
-    #[error("`{}` does not count: {doubt}", .path.display())]
+    #[error("`{}` is ignored: {doubt}", .path.display())]
     NotCounted {
         /// The file.
         path: PathBuf,

@@ -82,8 +82,8 @@ fn contents(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     }
     match json_text::from_slice(&text) {
         Ok(Value::Object(settings)) => Ok(Some(settings)),
-        Ok(_) => Err("it is no JSON object".to_owned()),
-        Err(error) => Err(format!("it is no JSON: {error}")),
+        Ok(_) => Err("it is not a JSON object".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
     }
 }
 
@@ -98,12 +98,12 @@ fn gather(
     let hooks = match settings.get("hooks") {
         None | Some(Value::Null) => return,
         Some(Value::Object(hooks)) => hooks,
-        Some(_) => return file.complaints.push("`hooks` is no object".to_owned()),
+        Some(_) => return file.complaints.push("`hooks` is not an object".to_owned()),
     };
     let groups = match hooks.get(event.as_str()) {
         None | Some(Value::Null) => return,
         Some(Value::Array(groups)) => groups,
-        Some(_) => return file.complaints.push(format!("`hooks.{event}` is no array")),
+        Some(_) => return file.complaints.push(format!("`hooks.{event}` is not an array")),
     };
     for (number, group) in groups.iter().enumerate() {
         let place = format!("hooks.{event}[{number}]");
@@ -119,7 +119,7 @@ fn gather(
                     take(group, matcher, Some(HookInput::Tasks), source, &place, file);
                 }
             }
-            _ => file.complaints.push(format!("`{place}` has no array `hooks`")),
+            _ => file.complaints.push(format!("`{place}` has no `hooks` array")),
         }
     }
 }
@@ -144,7 +144,7 @@ fn take(
         Some(Value::Array(words)) if words.iter().all(Value::is_string) => {
             Some(words.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         }
-        Some(_) => return file.complaints.push(format!("`{place}.args` is no array of text")),
+        Some(_) => return file.complaints.push(format!("`{place}.args` is not an array of strings")),
     };
     let timeout = match hook.get("timeout") {
         None | Some(Value::Null) => TIMEOUT,
@@ -152,7 +152,7 @@ fn take(
             Some(Ok(timeout)) => timeout,
             _ => {
                 file.complaints
-                    .push(format!("`{place}.timeout` is no number of seconds; {} s count", TIMEOUT.as_secs()));
+                    .push(format!("`{place}.timeout` is not a number of seconds; {} s is used", TIMEOUT.as_secs()));
                 TIMEOUT
             }
         },
@@ -248,7 +248,7 @@ pub enum HookWarning {
         hooks: usize,
     },
     /// A settings file, or a part of it, was ignored.
-    #[error("`{}` is passed over: {why}", .path.display())]
+    #[error("`{}` is ignored: {why}", .path.display())]
     BadSettings {
         /// The file.
         path: PathBuf,
@@ -273,7 +273,7 @@ pub enum HookWarning {
     },
     /// A hook that reads the whole list was given it while another process had the turn, so its copy may become
     /// outdated.
-    #[error("hook `{}` was handed the list out of turn: {why}", .command.escape_debug())]
+    #[error("hook `{}` was given the list out of turn: {why}", .command.escape_debug())]
     OutOfTurn {
         /// The command as it is written.
         command: String,
@@ -355,14 +355,14 @@ mod tests {
         for (text, complaint) in [
             ("{\"hooks\":", "no JSON"),
             ("[1]", "no JSON object"),
-            (r#"{"hooks":[]}"#, "`hooks` is no object"),
-            (r#"{"hooks":{"SubagentStop":{}}}"#, "`hooks.SubagentStop` is no array"),
-            (r#"{"hooks":{"SubagentStop":[7]}}"#, "`hooks.SubagentStop[0]` has no array `hooks`"),
+            (r#"{"hooks":[]}"#, "`hooks` is not an object"),
+            (r#"{"hooks":{"SubagentStop":{}}}"#, "`hooks.SubagentStop` is not an array"),
+            (r#"{"hooks":{"SubagentStop":[7]}}"#, "`hooks.SubagentStop[0]` has no `hooks` array"),
             (
                 r#"{"hooks":{"SubagentStop":[{"hooks":[{"command":7}]}]}}"#,
                 "`hooks.SubagentStop[0].hooks[0]` has no `command`",
             ),
-            (r#"{"hooks":{"SubagentStop":[{"hooks":[{"command":"a","args":"b"}]}]}}"#, "is no array of text"),
+            (r#"{"hooks":{"SubagentStop":[{"hooks":[{"command":"a","args":"b"}]}]}}"#, "is not an array of strings"),
         ] {
             let file = parsed(text, Shapes::NestedAndFlat);
             assert!(file.hooks.is_empty(), "{text}");

@@ -352,7 +352,7 @@ impl Wire {
             Some("stopped") => JobEnding::Stopped(end()),
             Some("timed_out") => JobEnding::TimedOut(end()),
             Some("not_started") => JobEnding::NotStarted { code: code()?, why: self.why.clone().unwrap_or_default() },
-            _ => return Err(format!("it is {} and nobody says how it ended", row.state)),
+            _ => return Err(format!("it is {}, but its end is not recorded", row.state)),
         };
         let usage = JobUsage {
             user: Duration::from_millis(self.user_ms),
@@ -419,7 +419,7 @@ pub enum JobError {
         name: String,
     },
     /// The record of a job is unreadable.
-    #[error("what is recorded of job {job} cannot be read: {source}")]
+    #[error("the record of job {job} is unreadable: {source}")]
     Record {
         /// The job.
         job: String,
@@ -427,13 +427,13 @@ pub enum JobError {
         source: serde_json::Error,
     },
     /// The directory for output does not belong to us, or every user may write to it.
-    #[error("`{}` is not a directory that only we can write to; output is not put there", .path.display())]
+    #[error("other users can write to `{}`; output is not written there", .path.display())]
     ForeignDirectory {
         /// The directory that output was to be put in.
         path: PathBuf,
     },
     /// The quota leaves no room for the output of another job.
-    #[error("the output of all jobs may take {quota} bytes, {used} are taken, and another job needs {needed}")]
+    #[error("job output is limited to {quota} bytes; {used} are in use, and another job needs {needed}")]
     NoRoom {
         /// How many bytes are used.
         used: u64,
@@ -465,7 +465,7 @@ pub enum JobError {
         machine: String,
     },
     /// Some processes of the job could not be ended.
-    #[error("job {job} was stopped, but {} of its processes would not end", .pids.len())]
+    #[error("job {job} was stopped, but {} of its processes did not end", .pids.len())]
     Unstoppable {
         /// The job that was stopped.
         job: JobId,
@@ -483,7 +483,7 @@ fn place_of(process: &ProcessMark) -> String {
     if !process.pid_space.is_empty() && process.pid_space != here.pid_space {
         return format!("in another container ({})", process.pid_space);
     }
-    "as a process that is hidden from us".to_owned()
+    "as a process that is hidden from this one".to_owned()
 }
 
 impl JobError {

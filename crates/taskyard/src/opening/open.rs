@@ -335,7 +335,7 @@ pub struct Places {
 #[non_exhaustive]
 pub enum AddressError {
     /// No opener handles its scheme.
-    #[error("`{address}` is no store that is known")]
+    #[error("unknown store `{address}`")]
     Unknown {
         /// The address, without a password.
         address: String,
@@ -343,19 +343,19 @@ pub enum AddressError {
         schemes: Vec<&'static str>,
     },
     /// The address lacks a directory.
-    #[error("the store `{scheme}:` names no directory")]
+    #[error("the store `{scheme}:` needs a directory")]
     NoDirectory {
         /// The part before the colon.
         scheme: String,
     },
     /// The address contains a password, but its end is ambiguous.
-    #[error("the store `{scheme}:…` cannot be read: it is not clear where its password ends")]
+    #[error("the store address `{scheme}:…` is ambiguous: it is unclear where the password ends")]
     UnclearPassword {
         /// The part before the colon.
         scheme: String,
     },
     /// The opener for this scheme rejects the address.
-    #[error("the store `{address}` cannot be used: {why}")]
+    #[error("invalid store address `{address}`: {why}")]
     Unusable {
         /// The address, without a password.
         address: String,
@@ -372,10 +372,10 @@ pub enum OpenError {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The address is in the client's directory, which is unknown.
-    #[error("there is no directory of the client")]
+    #[error("Claude Code's directory is unknown")]
     NoClientDirectory,
     /// The store needs our data directory, which is unknown.
-    #[error("there is no data directory")]
+    #[error("the data directory is unknown")]
     NoDataDirectory,
     /// The store failed.
     #[error(transparent)]

@@ -56,13 +56,13 @@ impl Yard {
             tasks = named;
             losses.extend(renamed.into_iter().map(|(from, to)| Loss {
                 of: from.as_str().to_owned(),
-                what: format!("its id, which cannot name a file; it is called {to}"),
+                what: format!("its id, which cannot be a file name; its new id is {to}"),
             }));
         }
         if is_for_people(format) || is_foreign(format) {
             let before = tasks.len();
             tasks.retain(|task| !task.is_internal());
-            lose(&mut losses, before - tasks.len(), "the client's own bookkeeping");
+            lose(&mut losses, before - tasks.len(), "internal tasks of the client");
             tell_unsaid(format, &tasks, &mut losses);
         }
         let mut written = match format {
@@ -71,7 +71,7 @@ impl Yard {
         };
         match (&mut written, format) {
             (Written::Folder(files), ExportFormat::Native | ExportFormat::Macf) => put_halves_back(files, &halved),
-            _ => lose(&mut losses, halved.len(), "halves of characters; U+FFFD stands in their places"),
+            _ => lose(&mut losses, halved.len(), "lone surrogates; U+FFFD is written in their place"),
         }
         Ok(Exported { written, count: tasks.len(), losses })
     }
@@ -171,7 +171,7 @@ fn is_foreign(format: ExportFormat) -> bool {
 /// Records which fields, of how many tasks, the format cannot represent.
 fn tell_unsaid(format: ExportFormat, tasks: &[Task], losses: &mut Vec<Loss>) {
     let count = |has: &dyn Fn(&Task) -> bool| tasks.iter().filter(|task| has(task)).count();
-    lose(losses, count(&|task| !task.extra.is_empty()), "keys that no client knows");
+    lose(losses, count(&|task| !task.extra.is_empty()), "unknown keys");
     let shown: &[&str] = match format {
         ExportFormat::Csv | ExportFormat::Markdown => return,
         ExportFormat::Taskwarrior => &["cancelled", "notes", "priority", "tags", "project", "due", "defer", "estimate"],
@@ -185,7 +185,7 @@ fn tell_unsaid(format: ExportFormat, tasks: &[Task], losses: &mut Vec<Loss>) {
     }
     lose(losses, count(&|task| task.active_form.is_some()), "the active form");
     if format == ExportFormat::Taskwarrior {
-        lose(losses, count(&|task| task.parent().is_some()), "what it is a part of");
+        lose(losses, count(&|task| task.parent().is_some()), "the parent");
     }
     let is_said = |key: &str| shown.contains(&key) || key == format.as_str() || (key == "parent" && !shown.is_empty());
     let has_more = |task: &Task| task.metadata.iter().flatten().any(|(key, _)| !is_said(key));

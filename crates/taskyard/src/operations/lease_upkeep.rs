@@ -145,7 +145,7 @@ impl Yard {
         match refusal {
             Refusal::OwnedByAnother { task: id, owner, .. } => {
                 let since = self.owned_since(task).unwrap_or_else(|error| {
-                    tracing::debug!(%error, "it is not known since when a task has its owner");
+                    tracing::debug!(%error, "the owner's start time is unknown");
                     None
                 });
                 Refusal::OwnedByAnother { task: id, owner, since }

@@ -96,10 +96,10 @@ impl From<AddressError> for Problem {
 /// Returns advice for an I/O error, if there is any.
 pub fn advice(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
-        io::ErrorKind::PermissionDenied => "see who owns it and what its permissions are (`ls -ld`)",
+        io::ErrorKind::PermissionDenied => "check its owner and permissions (`ls -ld`)",
         io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only; choose another place with --store",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space; nothing has been changed",
-        io::ErrorKind::FileTooLarge => "a limit on file sizes is in force (`ulimit -f`); nothing has been changed",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space; nothing was changed",
+        io::ErrorKind::FileTooLarge => "a file size limit is in force (`ulimit -f`); nothing was changed",
         _ => return None,
     })
 }
@@ -113,11 +113,11 @@ pub(super) fn has_no_locks(error: &io::Error) -> bool {
 /// Returns the problem that the file system of a path does not support locks.
 pub(super) fn no_locks(path: &Path, error: &io::Error) -> Problem {
     let directory = path.parent().filter(|_| !path.is_dir()).unwrap_or(path);
-    let message = format!("the file system of `{}` has no locks ({error})", directory.display());
+    let message = format!("the file system of `{}` does not support locks ({error})", directory.display());
     Problem::new(ProblemKind::CouldNot, "no_locks", message)
         .hint(
-            "set TASKYARD_HOME to a directory on a local file system, or mount this one with locks; `taskyard where` shows the \
-             data directory and the list",
+            "set TASKYARD_HOME to a directory on a local file system, or mount this one with locking; `taskyard where` shows \
+             the data directory and the list",
         )
         .detail("path", path.display().to_string())
 }
@@ -125,7 +125,7 @@ pub(super) fn no_locks(path: &Path, error: &io::Error) -> Problem {
 /// Returns the problem that a suspended or hanging process holds a database's write lock.
 pub(super) fn stuck(message: String, path: &Path, holder: Option<i32>, waited: Duration) -> Problem {
     Problem::new(ProblemKind::GaveUp, "locked", message)
-        .hint("that process does not go on: if it is suspended or hangs, resume or end it; then try again")
+        .hint("if that process is suspended or hangs, resume or end it; then try again")
         .detail("path", path.display().to_string())
         .detail("process", holder)
         .detail("waitedMs", u64::try_from(waited.as_millis()).unwrap_or(u64::MAX))
@@ -144,25 +144,25 @@ impl From<StoreError> for Problem {
                 }
             }
             StoreError::Unavailable { .. } => Self::new(ProblemKind::CouldNot, "unavailable", message)
-                .hint("look before you try again: a change that was under way may have been made"),
+                .hint("check the list before you try again: a change in progress may have been made"),
             StoreError::Failed { .. } => Self::new(ProblemKind::CouldNot, "store_failed", message),
             StoreError::Busy { by, waited } => busy(message, by, waited),
             StoreError::NoLock { path, .. } => Self::new(ProblemKind::GaveUp, "locked", message)
-                .hint(format!("no program can write here until it is gone: `taskyard doctor --fix` takes `{}` away", path.display()))
+                .hint(format!("no program can write here until it is gone: `taskyard doctor --fix` removes `{}`", path.display()))
                 .detail("path", path.display().to_string()),
             StoreError::NewerJournal { path, format } => Self::new(ProblemKind::CouldNot, "newer_journal", message)
-                .hint("use the newer taskyard")
+                .hint("upgrade taskyard")
                 .detail("path", path.display().to_string())
                 .detail("format", format),
             StoreError::NewerFile { path, source } => Self::new(ProblemKind::CouldNot, "newer_file", message)
-                .hint("use the program that wrote it, or a newer taskyard")
+                .hint("use the program that wrote it, or upgrade taskyard")
                 .detail("path", path.display().to_string())
                 .detail("version", source.stated),
             StoreError::Conflict { task } => {
                 Self::new(ProblemKind::GaveUp, "conflict", message).hint("try again").detail("task", task.as_str())
             }
             StoreError::Taken { task } => Self::new(ProblemKind::Refused, "taken", message)
-                .hint("nothing was changed; `taskyard doctor` shows what is wrong with what is there")
+                .hint("nothing was changed; `taskyard doctor` shows what is wrong with the file")
                 .detail("task", task.as_str()),
             StoreError::NoNumberLeft => Self::new(ProblemKind::Refused, "no_number_left", message)
                 .hint("move the tasks to another list with `taskyard merge`, where they get new numbers"),
@@ -170,18 +170,19 @@ impl From<StoreError> for Problem {
                 .hint("correct the file by hand, or let `taskyard doctor --fix` set it aside")
                 .detail("path", path.display().to_string()),
             StoreError::TooLarge { task, source } => Self::new(ProblemKind::Refused, "too_large", message)
-                .hint("keep long texts in a file and name the file in the task")
+                .hint("keep long texts in a file, and refer to the file in the task")
                 .detail("task", task.as_str())
                 .detail("size", source.size),
             StoreError::Journal { path, .. } => Self::new(ProblemKind::CouldNot, "journal", message)
-                .hint("see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory")
+                .hint("check that this path is writable and the disk has space, or set TASKYARD_HOME to another directory")
                 .detail("path", path.display().to_string()),
             StoreError::JournalDamaged { path, .. } => Self::new(ProblemKind::CouldNot, "journal_damaged", message)
-                .hint("`taskyard doctor --fix` keeps it aside, saves what can be read of it and begins a new one")
+                .hint("`taskyard doctor --fix` sets it aside, saves what can be read from it and starts a new one")
                 .detail("path", path.display().to_string()),
             StoreError::Moved { list, to, has_left } => moved(message, list, to, has_left),
             StoreError::ListExists { list, .. } => Self::new(ProblemKind::Refused, "list_exists", message)
-                .hint("nothing was moved; rename or remove that list first, or bring the tasks together with `taskyard merge` afterwards")
+                .hint("nothing was moved; rename or remove that list first, or move under another name and combine the two \
+                    with `taskyard merge`")
                 .detail("list", list),
             StoreError::Unfinished { commit, cause } => unfinished(message, commit.as_deref(), &cause),
         }
@@ -191,9 +192,10 @@ impl From<StoreError> for Problem {
 /// Returns the problem that a list has moved, or that its move is unfinished.
 fn moved(message: String, list: String, to: String, has_left: bool) -> Problem {
     let problem = match has_left {
-        true => Problem::new(ProblemKind::NotFound, "moved", message).hint(format!("use `--store {to}`, or set TASKYARD_STORE")),
+        true => Problem::new(ProblemKind::NotFound, "moved", message)
+            .hint(format!("use `--store {to}`, or set TASKYARD_STORE")),
         false => Problem::new(ProblemKind::GaveUp, "moving", message).hint(format!(
-            "try again in a moment; if nobody moves it any more, `taskyard move {list} --to {to}` finishes the move or takes it back"
+            "try again in a moment; if the move was abandoned, `taskyard move {list} --to {to}` finishes or reverts it"
         )),
     };
     problem.detail("list", list).detail("to", to)
@@ -202,7 +204,7 @@ fn moved(message: String, list: String, to: String, has_left: bool) -> Problem {
 /// Returns the problem that a change was recorded but not completed.
 fn unfinished(message: String, commit: Option<&Event>, cause: &StoreError) -> Problem {
     let mut problem = Problem::new(ProblemKind::Unfinished, "unfinished", message)
-        .hint("do not repeat it: remove the cause and run any command on this list, which finishes the change");
+        .hint("do not repeat it: fix the cause and run any command on this list, which finishes the change");
     if let Some(path) = cause.path() {
         problem = problem.detail("path", path.display().to_string());
     }
@@ -220,7 +222,7 @@ fn busy(message: String, by: Occupant, waited: Duration) -> Problem {
     match by {
         Occupant::LockHolder { lock, age } => problem
             .hint(format!(
-                "another program is working there: try again; if none is, `taskyard doctor --fix` takes `{}` away",
+                "another program is working there: try again; if none is, `taskyard doctor --fix` removes `{}`",
                 lock.display()
             ))
             .detail("path", lock.display().to_string())
@@ -253,10 +255,10 @@ impl From<TeamFileError> for Problem {
         let message = error.to_string();
         match error {
             TeamFileError::BadInbox { path, .. } => Self::new(ProblemKind::CouldNot, "bad_inbox", message)
-                .hint("nothing is lost: `taskyard team mend` keeps what can be read and sets the torn file aside")
+                .hint("nothing is lost: `taskyard team mend` keeps what can be read and sets the damaged file aside")
                 .detail("path", path.display().to_string()),
             TeamFileError::BadTeamFile { path, .. } => Self::new(ProblemKind::CouldNot, "bad_team_file", message)
-                .hint("`taskyard team mend` keeps what can be read and sets the torn file aside")
+                .hint("`taskyard team mend` keeps what can be read and sets the damaged file aside")
                 .detail("path", path.display().to_string()),
             TeamFileError::TooManyConflicts { path, attempts } => Self::new(ProblemKind::GaveUp, "conflict", message)
                 .hint("wait until the other program is done, then try again")
@@ -264,7 +266,7 @@ impl From<TeamFileError> for Problem {
                 .detail("attempts", attempts),
             #[cfg(feature = "teams")]
             TeamFileError::Memory(error) => Self::from(error).hint_where_none(
-                "see that this path can be written and the disk has space, or set TASKYARD_HOME to another directory",
+                "check that this path is writable and the disk has space, or set TASKYARD_HOME to another directory",
             ),
         }
     }
@@ -280,7 +282,7 @@ pub fn with_way_back(problem: Problem, yard: &Yard) -> Problem {
     }
     let how = match yard.is_deleted_elsewhere(&id).unwrap_or(false) {
         true => "another program deleted it",
-        false => "it is missing, and nobody deleted it on purpose",
+        false => "it is missing, and was not deleted on purpose",
     };
     problem.hint(format!("{how}: `taskyard restore {id}` brings it back"))
 }

@@ -27,7 +27,8 @@ impl From<MachineError> for Problem {
             }
             MachineError::Database(error) => error.into(),
         };
-        problem.hint_where_none("name the list with --list to do without it, or set TASKYARD_HOME to another directory")
+        problem
+            .hint_where_none("name the list with --list to work without it, or set TASKYARD_HOME to another directory")
     }
 }
 
@@ -43,7 +44,7 @@ impl From<DatabaseError> for Problem {
             }
             DatabaseError::Busy { path, holder, waited } => stuck(message, &path, holder, waited),
             DatabaseError::Newer { path, format } => Self::new(ProblemKind::CouldNot, "newer_database", message)
-                .hint("use the newer taskyard")
+                .hint("upgrade taskyard")
                 .detail("path", path.display().to_string())
                 .detail("format", format),
         }
@@ -63,13 +64,13 @@ impl From<InterchangeError> for Problem {
                 (problem, path)
             }
             InterchangeError::NotAFolder { path, .. } => {
-                (Self::usage("not_a_folder", message).hint("give the folder that it is in"), path)
+                (Self::usage("not_a_folder", message).hint("give the folder that contains it"), path)
             }
             InterchangeError::NotAFile { path, .. } => {
                 (Self::usage("not_a_file", message).hint("give the path of the file itself"), path)
             }
             InterchangeError::Bad { path, .. } => {
-                let hint = "see that --from names what the file is; `taskyard import --help` lists the formats";
+                let hint = "check that --from matches the file; `taskyard import --help` lists the formats";
                 (Self::usage("bad_source", message).hint(hint), path)
             }
             InterchangeError::OtherFormat { path, looks_like, .. } => {
@@ -77,7 +78,7 @@ impl From<InterchangeError> for Problem {
                 (Self::usage("other_format", message).hint(hint).detail("looksLike", looks_like), path)
             }
             InterchangeError::NothingFound { path, .. } => {
-                let hint = "see that the path is the right one; `taskyard import --help` lists the formats";
+                let hint = "check the path; `taskyard import --help` lists the formats";
                 (Self::usage("nothing_found", message).hint(hint), path)
             }
             InterchangeError::NotEmpty { path } => {
@@ -95,7 +96,8 @@ impl From<JobError> for Problem {
             JobError::Machine(error) => error.into(),
             JobError::Store(error) => error.into(),
             JobError::Io { path, source, .. } => {
-                let problem = Self::new(ProblemKind::CouldNot, "io", message).detail("path", path.display().to_string());
+                let problem =
+                    Self::new(ProblemKind::CouldNot, "io", message).detail("path", path.display().to_string());
                 match advice(&source) {
                     Some(hint) => problem.hint(hint),
                     None => problem,
@@ -105,10 +107,10 @@ impl From<JobError> for Problem {
                 .hint("`taskyard job list` shows every job")
                 .detail("job", name),
             JobError::Record { job, .. } => Self::new(ProblemKind::CouldNot, "job_record", message)
-                .hint("use the Taskyard that started it")
+                .hint("use the version of Taskyard that started it")
                 .detail("job", job),
             JobError::ForeignDirectory { path } => Self::new(ProblemKind::CouldNot, "foreign_directory", message)
-                .hint("set CLAUDE_CODE_TMPDIR to a directory of your own")
+                .hint("set CLAUDE_CODE_TMPDIR to a directory that you own")
                 .detail("path", path.display().to_string()),
             JobError::NoRoom { used, quota, .. } => Self::new(ProblemKind::Refused, "no_room", message)
                 .hint("tidy up with `taskyard job gc --older-than 0s`, or raise `quota` under [jobs] in taskyard.toml")
@@ -116,16 +118,18 @@ impl From<JobError> for Problem {
                 .detail("quota", quota),
             JobError::NoSupervisor { .. } => Self::new(ProblemKind::CouldNot, "no_supervisor", message),
             JobError::RunsElsewhere { job, by } => Self::new(ProblemKind::Refused, "runs_elsewhere", message)
-                .hint("stop it where it runs; from here it counts as lost when its signs of life have run out")
+                .hint("stop it where it runs; from here it counts as lost after it has been silent long enough")
                 .detail("job", job.as_str())
                 .detail("machine", by.machine.as_str())
                 .detail("pidSpace", by.pid_space.as_str()),
             JobError::NoAnswer { job, machine } => Self::new(ProblemKind::GaveUp, "job_unanswered", message)
-                .hint("that machine is off, or does not reach the database; a request to stop the job is kept until it does")
+                .hint(
+                    "that machine is off or cannot reach the database; a request to stop the job is kept until it can",
+                )
                 .detail("job", job.as_str())
                 .detail("machine", machine),
             JobError::Unstoppable { job, pids } => Self::new(ProblemKind::CouldNot, "unstoppable", message)
-                .hint("they belong to another user, or wait for a device; look at them with `ps`")
+                .hint("they belong to another user or are waiting for a device; inspect them with `ps`")
                 .detail("job", job.as_str())
                 .detail("pids", serde_json::json!(pids)),
         }

@@ -32,7 +32,7 @@ pub enum DatabaseError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// Another process kept a write lock until the timeout. Nothing was changed.
-    #[error("{} the middle of writing `{}`; gave up after {} s", who_is_in(*.holder), .path.display(), .waited.as_secs())]
+    #[error("{} `{}`; gave up after {} s", who_is_in(*.holder), .path.display(), .waited.as_secs())]
     Busy {
         /// The database file.
         path: PathBuf,
@@ -75,5 +75,8 @@ impl DatabaseError {
 }
 
 fn who_is_in(holder: Option<i32>) -> String {
-    holder.map_or_else(|| "another process stays in".to_owned(), |process| format!("process {process} stays in"))
+    holder.map_or_else(
+        || "another process is still writing".to_owned(),
+        |process| format!("process {process} is still writing"),
+    )
 }

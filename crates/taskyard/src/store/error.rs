@@ -68,16 +68,16 @@ pub enum StoreError {
         task: TaskId,
     },
     /// A new task would overwrite an existing entry.
-    #[error("there is something under the name of task {task} already, and it is not replaced")]
+    #[error("a file for task {task} already exists, and is not overwritten")]
     Taken {
         /// The task.
         task: TaskId,
     },
     /// The list has used the highest number that the client can represent.
-    #[error("no number is left for a new task: {LARGEST_NUMBER} is used")]
+    #[error("no number is left for a new task: {LARGEST_NUMBER} is taken")]
     NoNumberLeft,
     /// A transaction would overwrite something that is not a task.
-    #[error("`{}` is no task file and is left alone: {why}", .path.display())]
+    #[error("`{}` is not a task file and was not changed: {why}", .path.display())]
     NoTask {
         /// The file.
         path: PathBuf,
@@ -129,7 +129,7 @@ pub enum StoreError {
         has_left: bool,
     },
     /// A list cannot arrive here because a non-empty list of that name exists; nothing has happened.
-    #[error("{store} has a list `{list}` already")]
+    #[error("{store} already has a list `{list}`")]
     ListExists {
         /// The list.
         list: String,
@@ -137,7 +137,7 @@ pub enum StoreError {
         store: String,
     },
     /// A task file states a format version that this release does not know. It is neither read nor written.
-    #[error("`{}` is left as it is: {source}", .path.display())]
+    #[error("`{}` is not changed: {source}", .path.display())]
     NewerFile {
         /// The file.
         path: PathBuf,
@@ -202,7 +202,7 @@ impl StoreError {
 
     /// The error for naming the same list twice where two lists are needed.
     pub(crate) fn one_list() -> Self {
-        Self::Failed { doing: "change two lists at once".to_owned(), source: "it is one list, not two".into() }
+        Self::Failed { doing: "change two lists at once".to_owned(), source: "both names mean the same list".into() }
     }
 
     /// The error for a list's file that was not read.
@@ -270,7 +270,7 @@ impl fmt::Display for Occupant {
             }
             Self::JournalWriter { journal, process } => {
                 let who = in_words(*process);
-                write!(formatter, "{who} stays in the middle of writing the journal `{}`", journal.display())
+                write!(formatter, "{who} is still writing the journal `{}`", journal.display())
             }
             Self::Elsewhere { who } => write!(formatter, "{who} is writing to the list"),
         }
@@ -292,7 +292,7 @@ pub enum JournalDamage {
         table: &'static str,
     },
     /// A row contains a value that no release writes.
-    #[error("a row holds what was never written there ({why})")]
+    #[error("a row holds an invalid value ({why})")]
     WrongValue {
         /// The value found.
         why: String,
@@ -307,7 +307,7 @@ pub enum JournalDamage {
     },
     /// The journal ends before its recorded end: its log was lost.
     #[error(
-        "it ends at revision {revision}, token {token} and number {number}, and revision {expected_revision}, token \
+        "it ends at revision {revision}, token {token} and number {number}, but revision {expected_revision}, token \
          {expected_token} and number {expected_number} were written"
     )]
     Older {
@@ -325,13 +325,13 @@ pub enum JournalDamage {
         expected_number: u64,
     },
     /// The database has been deleted.
-    #[error("the database was removed; a new one was begun")]
+    #[error("the database was removed; a new one was started")]
     Gone,
     /// The stamp file next to the database, which records the journal's end, has been deleted.
-    #[error("the stamp that tells how far it goes was removed")]
+    #[error("the stamp that records its end was removed")]
     NoStamp,
     /// The stamp cannot be read.
-    #[error("the stamp that tells how far it goes cannot be read")]
+    #[error("the stamp that records its end cannot be read")]
     BadStamp,
     /// An entry is missing from the sequence.
     #[error("{missing} is missing")]
@@ -348,7 +348,7 @@ pub enum JournalDamage {
         what: String,
     },
     /// SQLite reports that the database is corrupt.
-    #[error("the database is not whole ({why})")]
+    #[error("the database is corrupt ({why})")]
     Malformed {
         /// SQLite's message.
         why: String,

@@ -347,7 +347,7 @@ impl ListCopy {
             let entry = entry.map_err(StoreError::io("cannot list", folder))?;
             let path = entry.path();
             let Ok(name) = entry.file_name().into_string() else {
-                self.leave_out(&format!("{prefix}{}", entry.file_name().to_string_lossy()), "its name is no text");
+                self.leave_out(&format!("{prefix}{}", entry.file_name().to_string_lossy()), "its name is not UTF-8");
                 continue;
             };
             let found = match entry.metadata() {

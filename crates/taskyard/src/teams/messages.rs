@@ -134,7 +134,7 @@ impl Teams {
         Ok(sent)
     }
 
-    /// Notifies a member that it has been assigned a task. Under the client's rules, an agent that is in no team file
+    /// Notifies a member that it has been assigned a task. Under the client's rules, an agent that is not in a team file
     /// is notified as well, as the client does.
     pub(crate) fn assign(&self, from: &Seat, to: &str, task: &Task) -> Result<Outcome<Sent>, TeamError> {
         let now = self.now().to_string();

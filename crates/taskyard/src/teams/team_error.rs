@@ -29,7 +29,7 @@ pub enum TeamError {
         source: Box<TeamError>,
     },
     /// Messages count as acknowledged, but are still in the inbox. They are not shown again.
-    #[error("acknowledged, and still in the inbox: {source}")]
+    #[error("acknowledged, but still in the inbox: {source}")]
     StillInInbox {
         /// The reason.
         source: Box<TeamError>,
@@ -83,7 +83,7 @@ impl From<DatabaseError> for TeamError {
 #[non_exhaustive]
 pub enum TeamFileError {
     /// An inbox has invalid contents. It is left unchanged.
-    #[error("inbox `{}` cannot be read and is left alone: {why}", .path.display())]
+    #[error("inbox `{}` cannot be read and was not changed: {why}", .path.display())]
     BadInbox {
         /// The inbox.
         path: PathBuf,
@@ -91,7 +91,7 @@ pub enum TeamFileError {
         why: BadInbox,
     },
     /// A team file has invalid contents. It is left unchanged.
-    #[error("team file `{}` cannot be read and is left alone: {why}", .path.display())]
+    #[error("team file `{}` cannot be read and was not changed: {why}", .path.display())]
     BadTeamFile {
         /// The file.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub enum TeamFileError {
         why: BadTeamFile,
     },
     /// Other programs changed a file during every attempt to write it.
-    #[error("`{}` was changed by other programs {attempts} times in a row while we tried to write it", .path.display())]
+    #[error("`{}` was changed by other programs {attempts} times in a row while taskyard tried to write it", .path.display())]
     TooManyConflicts {
         /// The file.
         path: PathBuf,

@@ -104,7 +104,7 @@ fn list_emptied_elsewhere_is_restored_and_cleared_one_not() {
     elsewhere(&yard, Op::RemovedElsewhere, |txn| txn.clear().unwrap());
     let findings = yard.examine().unwrap();
     assert_eq!(codes(&findings), ["emptied_list"]);
-    assert_eq!(findings[0].fix.as_ref().unwrap().describe(), "bring 2 tasks back from the journal");
+    assert_eq!(findings[0].fix.as_ref().unwrap().describe(), "restore 2 tasks from the journal");
     assert!(yard.mend(&findings).unwrap().revision.is_some());
     assert_eq!(task(&yard, 2).blocked_by, ids(&[1]));
     yard.clear().unwrap();

@@ -180,7 +180,7 @@ fn a_late_writer_learns_who_has_the_task_now() {
     let ben = claimed(as_ben(&yard).claim_next(&for_a_minute()).unwrap());
     assert!(ben.lease.token > token);
     let late = refused(yard.proving(token).done(&id(1)));
-    assert_eq!(late.to_string(), format!("token {token} no longer counts for task 1: ben has it now"));
+    assert_eq!(late.to_string(), format!("token {token} is no longer valid for task 1: ben has it now"));
     assert!(matches!(refused(yard.done(&id(1))), Refusal::Leased { .. }));
 }
 

@@ -28,7 +28,7 @@ fn server_under_upgraded_journal_reads_and_writes_nothing() {
             assert_eq!(answer["result"]["isError"], true, "{tool}: {answer}");
             let said = text(&answer);
             assert!(said.contains("was written by a newer taskyard (format 99)"), "{tool}: {said}");
-            assert!(said.contains("has to be started anew"), "{tool}: {said}");
+            assert!(said.contains("has to be upgraded and restarted"), "{tool}: {said}");
         }
         let listed = server.call("TaskList", json!({}));
         assert!(listed.contains("#1 [pending] A2") && listed.contains("#2 [pending] B"), "{listed}");

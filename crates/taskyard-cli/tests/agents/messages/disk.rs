@@ -46,7 +46,7 @@ fn acknowledgement_on_full_disk_goes_with_the_next() {
     let ran = limited(&office, 512, "inbox --as bob --ack");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("last"), "{ran:?}");
-    assert!(ran.stderr.starts_with("error: acknowledged, and still in the inbox: cannot write `"), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: acknowledged, but still in the inbox: cannot write `"), "{ran:?}");
     assert_eq!(fs::read(office.path("inboxes/bob.json")).unwrap(), before);
     assert_eq!(office.shown("bob"), Vec::<String>::new());
     office.home.ask("inbox --as bob --ack");

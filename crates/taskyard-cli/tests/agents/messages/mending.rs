@@ -48,7 +48,7 @@ fn invalid_inbox_is_kept_and_replaced_by_an_empty_one() {
         fs::write(office.path("inboxes/bob.json"), other).unwrap();
         let ran = office.home.run("team mend");
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(ran.stdout.contains("with 0 messages; kept as it was in `"), "{ran:?}");
+        assert!(ran.stdout.contains("with 0 messages; the original is in `"), "{ran:?}");
         assert_eq!(office.lying("bob"), Vec::<String>::new(), "{other}");
         assert!(kept(&office).contains(&other.to_owned()), "{other}");
     }

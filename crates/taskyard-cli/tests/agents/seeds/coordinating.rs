@@ -129,7 +129,7 @@ fn in_client_rules_the_team_comes_before_the_session() {
             serde_json::from_str::<Value>(&printed(&command.output())).unwrap()
         };
         let chosen = |teams: &str, name: &str| run("where --as bob", teams, name)["list"].clone();
-        assert_eq!(chosen("1", ""), "5e551017", "{flags}: it is in no team");
+        assert_eq!(chosen("1", ""), "5e551017", "{flags}: it is not in a team");
         run("team create alpha --as lead", "1", "");
         run("team join alpha --as bob", "1", "");
         assert_eq!((chosen("1", ""), chosen("1", "named")), (json!("alpha"), json!("named")), "{flags}");

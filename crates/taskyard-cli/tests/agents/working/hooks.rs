@@ -52,7 +52,7 @@ fn what_a_hook_wants_changed_is_changed() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(site.await_file("log"), "1");
     assert_eq!(site.task("2")["status"], "completed");
-    assert!(ran.stderr.contains("not done as a hook wanted: there is no task 9"), "{ran:?}");
+    assert!(ran.stderr.contains("not completed as a hook requested: there is no task 9"), "{ran:?}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_completion_that_hooks_forbid_goes_back_with_their_words() {
     let ran = site.worked("--as ana --retries 0", "true");
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(
-        ran.stdout.contains("gave up #1 one: a TaskCompleted hook blocks the completion of task 1 (attempt 1 of 1)\n"),
+        ran.stdout.contains("gave up #1 one: a TaskCompleted hook blocked the completion of task 1 (attempt 1 of 1)\n"),
         "{ran:?}"
     );
     let notes = site.notes("1");

@@ -130,7 +130,7 @@ fn failed_attempts_are_limited_then_left_alone() {
     assert_eq!((note["author"].as_str(), note["text"].as_str()), (Some("ana"), Some("exit status 1\nwhy")));
     let again = site.worked("--retries 1 --as ben", line);
     assert_eq!((again.code, log().len()), (Some(0), 3), "{again:?}");
-    assert_eq!(again.stdout, "nothing was ready\npassed over #2: failed too often before\n");
+    assert_eq!(again.stdout, "nothing was ready\nskipped #2: failed too often before\n");
     // More patience is another attempt.
     let patient = site.worked("--retries 2 --as ben", "true");
     assert_eq!(patient.code, Some(0), "{patient:?}");
@@ -189,7 +189,7 @@ fn a_budget_is_passed_to_a_client_that_keeps_it() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(site.await_file("words"), "--max-budget-usd 2.50 -p go");
     for (line, why) in [
-        ("work --json --budget 1 -- sh -c true", "no limit for costs"),
+        ("work --json --budget 1 -- sh -c true", "no option for a cost limit"),
         ("work --json --budget 1 -- ./claude go", "print mode"),
         ("work --json --budget 1 -- ./claude -p go --max-budget-usd=2", "itself"),
     ] {

@@ -50,7 +50,7 @@ fn a_worker_that_is_asked_to_end_takes_no_task_and_leaves() {
     site.home.ask("send --to ana --request shutdown enough");
     let ran = site.worked("--team alpha --as ana", "touch ran");
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("left the team, as it was asked to: ana"), "{ran:?}");
+    assert!(ran.stdout.contains("left the team as requested: ana"), "{ran:?}");
     assert!(!site.path("ran").exists());
     let answer = site.home.ask("inbox")["messages"].as_array().unwrap().clone();
     assert!(answer.iter().any(|message| message["text"].as_str().unwrap().contains("shutdown_approved")), "{answer:?}");

@@ -199,7 +199,7 @@ fn a_mistake_in_a_query_is_marked_and_what_was_meant_is_offered() {
     let sorted = page(&mut line, "/lists/L/table?sort=-id");
     assert!(sorted.find("row-2").unwrap() < sorted.find("row-1").unwrap());
     assert!(sorted.contains("aria-sort=\"descending\""));
-    assert!(page(&mut line, "/lists/L/table?q=nothing-like-that").contains("No task is like that"));
+    assert!(page(&mut line, "/lists/L/table?q=nothing-like-that").contains("No matching tasks"));
 }
 
 #[test]

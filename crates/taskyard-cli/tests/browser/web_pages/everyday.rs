@@ -356,7 +356,7 @@ fn lists(person: &Person<'_>) {
             person.finds("make a list");
         }
         _ => {
-            person.push("button", "What to do with the list");
+            person.push("button", "Actions for the list");
             person.picks("New list");
         }
     }

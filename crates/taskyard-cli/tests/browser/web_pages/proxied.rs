@@ -95,7 +95,7 @@ fn the_board_works_below_a_path_of_a_proxy() {
         window.click("link", "All lists");
         window.until("location.pathname === '/yard/lists'");
         window.click("button", "Log out");
-        window.sees("This browser is not let in yet");
+        window.sees("This browser is not signed in yet");
     }
 }
 

@@ -51,7 +51,7 @@ fn undo_takes_back_what_was_done_here_and_no_other_change() {
     let buttons =
         "return [...document.querySelectorAll('li button')].map((button) => button.closest('li').dataset.revision)";
     assert_eq!(window.script(buttons, &[]), json!(["5", "4", "2", "1"]));
-    window.click("button", "Take back with the 3 later changes revision 2");
+    window.click("button", "Undo with the 3 later changes revision 2");
     window.until("document.querySelector('li[data-revision=\"6\"]')");
     assert!(!board.home.present().contains_key("2"), "its creation was taken back");
 }
@@ -63,7 +63,7 @@ fn an_invitation_lets_another_browser_in_under_its_own_name() {
     window.until("document.querySelector('.you b').textContent === 'uma'");
     window.click("button", "Invite");
     window.element("#ask input[name=name]").fill("xia");
-    window.click("button", "Make a link");
+    window.click("button", "Create a link");
     window.until("document.querySelector('#invited[open] #invited-link')?.value.includes('/open/')");
     let link = window.script("return document.getElementById('invited-link').value", &[]);
     enter(&window, link.as_str().unwrap());
@@ -133,10 +133,10 @@ fn what_cannot_be_shown_is_explained_in_the_frame_of_the_board() {
     window.click("link", "All lists");
     window.until("location.pathname === '/lists' && document.querySelector('ul.lists')");
     window.open(board.server.link());
-    window.sees("This link was used already.");
+    window.sees("This link has already been used.");
     window.devtools("Network.clearBrowserCookies", json!({}));
     window.open(&board.address("/lists/L"));
-    window.sees("This browser is not let in yet");
+    window.sees("This browser is not signed in yet");
     window.until("getComputedStyle(document.querySelector('header.top')).display === 'flex'");
     // While the server runs, starting another one there tells how to get in.
     let again = board.home.run(&format!("serve --port {}", board.server.port()));
@@ -238,7 +238,7 @@ fn history_takes_any_revision_back() {
     let window = board.window();
     window.click("link", "History");
     window.until("document.querySelector('li[data-revision=\"2\"]')");
-    window.click("button", "Take back revision 2");
+    window.click("button", "Undo revision 2");
     window.until("document.querySelector('li[data-revision=\"4\"]')");
     assert!(!board.home.present().contains_key("2"), "its creation was taken back");
 }

@@ -86,7 +86,7 @@ fn everything_is_done_from_the_keyboard() {
     terminal.keys(&["g"]).keys(&["d"]).wait_for("#2 can start now");
     wait_for_task(&home, "1", |task| task["status"] == "completed");
     // Undo, and redo.
-    terminal.keys(&["u"]).wait_for("Took back");
+    terminal.keys(&["u"]).wait_for("Undid");
     wait_for_task(&home, "1", |task| task["status"] == "in_progress");
     terminal.keys(&["U"]);
     wait_for_task(&home, "1", |task| task["status"] == "completed");
@@ -203,7 +203,7 @@ fn a_revision_is_undone_from_the_history() {
     home.run(&["create", "Two"]);
     let terminal = board(&home, 100, &[]);
     terminal.keys(&["7"]).wait_for("created #1");
-    terminal.keys(&["j"]).keys(&["u"]).wait_for("Took back r1");
+    terminal.keys(&["j"]).keys(&["u"]).wait_for("Undid r1");
     assert_eq!(tasks(&home)["counts"]["pending"], 1);
 }
 
@@ -235,7 +235,7 @@ fn a_list_that_goes_is_told_of_and_brought_back() {
     std::fs::remove_dir_all(home.path(".claude/tasks/rocket")).unwrap();
     terminal.wait_until("that it is gone", |screen| !screen.contains("◻ #1 Still open"));
     terminal.keys(&["7"]).wait_for("removed elsewhere");
-    terminal.keys(&["R"]).wait_for("Brought back #1");
+    terminal.keys(&["R"]).wait_for("Restored #1");
     terminal.keys(&["1"]).wait_for("◻ #1 Still open");
 }
 
@@ -281,7 +281,7 @@ fn properties_are_set_by_keys_on_the_board() {
     terminal.keys(&["O"]).text("One").keys(&["Enter"]);
     wait_for_task(&home, "2", |task| task["metadata"]["parent"] == "1");
     // A refusal names the key that resolves it.
-    terminal.keys(&["g", "d"]).wait_for("press F to close it all the same");
+    terminal.keys(&["g", "d"]).wait_for("press F to close it anyway");
     terminal.keys(&["F"]);
     wait_for_task(&home, "1", |task| task["status"] == "completed");
 }

@@ -16,9 +16,9 @@ fn db_init_makes_the_tables_once() {
     let status = run(&home, &store, "db status --json");
     let told: Value = serde_json::from_str(&status.stdout).unwrap();
     assert_eq!((status.code, &told["problems"][0]["code"]), (Some(1), &json!("no_tables")), "{told}");
-    assert_eq!(ask(&home, &store, "db init"), "Made the tables, version 2\n");
-    assert_eq!(ask(&home, &store, "db init"), "The tables have version 2 already\n");
-    assert_eq!(ask(&home, &store, "db upgrade"), "The tables have version 2 already\n");
+    assert_eq!(ask(&home, &store, "db init"), "Created the tables, version 2\n");
+    assert_eq!(ask(&home, &store, "db init"), "The tables already have version 2\n");
+    assert_eq!(ask(&home, &store, "db upgrade"), "The tables already have version 2\n");
     let status = ask(&home, &store, "db status");
     assert!(status.contains("primary") && status.contains("version 2, 0 lists"), "{status}");
     let elsewhere = run(&home, "claude:", "db status");

@@ -29,7 +29,7 @@ fn two_machines_work_on_one_list() {
         |id: &str| listed["tasks"].as_array().unwrap().iter().find(|task| task["id"] == id).unwrap()["status"].clone();
     assert_eq!((state("1"), state("2")), ("completed".into(), "pending".into()));
     ask(&two, &store, "undo --anyone");
-    assert!(ask(&one, &store, "history").contains("took back"), "{}", ask(&one, &store, "history"));
+    assert!(ask(&one, &store, "history").contains("reverts r"), "{}", ask(&one, &store, "history"));
 }
 
 #[test]

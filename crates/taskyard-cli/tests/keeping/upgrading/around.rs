@@ -58,7 +58,7 @@ fn team_of_earlier_release_keeps_members_and_messages() {
 #[test]
 fn bindings_trust_and_todos_of_an_earlier_release_count() {
     for yard in yards() {
-        // A person, who is in no team.
+        // A person, who is not in a team.
         let chosen = yard.command("where --json").env_remove("TASKYARD_AGENT").output();
         assert_eq!(Ran::from(chosen).json()["list"], "long");
         let todos = ask(&yard, "todo read --as ana");

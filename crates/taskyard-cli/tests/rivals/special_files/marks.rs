@@ -45,6 +45,6 @@ fn gc_writes_the_number_too() {
     site.good_run("create A");
     let path = site.home.list("L").join(".highwatermark");
     StrangeFile::Pipe.put(&path, &site.good());
-    assert!(site.good_run("gc").contains("a mark that cannot be read"));
+    assert!(site.good_run("gc").contains("an unreadable mark"));
     assert_eq!(fs::read_to_string(&path).unwrap(), "1");
 }

@@ -86,7 +86,7 @@ fn revert_or_new_value_of_outside_write_stands() {
     assert!(findings(&home, "taken_back").is_empty());
     let shown = home.run("history");
     assert!(shown.stdout.contains("(took back status of r3)"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("(wrote over status of r4)"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("(replaced status of r4)"), "{}", shown.stdout);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Imported
     for (name, text) in files {
         match divide(text) {
             Some((fields, body)) => take(fields, body, name, &mut imported),
-            None => imported.lose(name, "it has no head between two lines of `---`"),
+            None => imported.lose(name, "it has no front matter between two `---` lines"),
         }
     }
     imported.without_doubles()
@@ -39,7 +39,7 @@ fn take(fields: Vec<(String, Field)>, body: &str, name: &str, imported: &mut Imp
         _ => Status::Pending,
     };
     imported.map("status", &word, task.status.as_str());
-    // A project may have states of its own.
+    // A project may define its own states.
     if !["to do", "in progress", "done"].contains(&word.to_lowercase().as_str()) {
         rest.0.insert("status".to_owned(), word.into());
     }
@@ -70,7 +70,7 @@ fn take(fields: Vec<(String, Field)>, body: &str, name: &str, imported: &mut Imp
     imported.tasks.push(task);
 }
 
-/// Takes the first assignee for the owner; where there are several, all are carried.
+/// Uses the first assignee as the owner; if there are several, all are carried.
 fn take_assignees(rest: &mut Rest, task: &mut Task) {
     let assignees = match rest.text("assignee") {
         Some(one) => vec![Value::String(one)],
@@ -83,7 +83,7 @@ fn take_assignees(rest: &mut Rest, task: &mut Task) {
     }
 }
 
-/// Returns an id as the tasks refer to each other: without regard to case.
+/// Returns an id in the form in which tasks refer to each other, ignoring case.
 fn reference(id: &str) -> TaskId {
     TaskId::stored(id.trim().to_lowercase())
 }
@@ -99,7 +99,7 @@ const DESCRIPTION: &str = "## Description";
 const BEGIN: &str = "<!-- SECTION:DESCRIPTION:BEGIN -->";
 const END: &str = "<!-- SECTION:DESCRIPTION:END -->";
 
-/// Returns the text of a body that is a description and nothing else, and any other body as it is.
+/// Returns the text of a body that consists only of a description, or else the whole body.
 fn only_description(body: &str) -> &str {
     let body = body.trim();
     let Some(text) = body.strip_prefix(DESCRIPTION).map(str::trim) else { return body };
@@ -108,7 +108,7 @@ fn only_description(body: &str) -> &str {
     if has_more || text.is_empty() { body } else { text }
 }
 
-/// Writes a file for each task, by its name.
+/// Writes a file for each task, keyed by file name.
 pub fn write(tasks: &[Task], times: &HashMap<TaskId, Times>, now: Timestamp) -> BTreeMap<String, String> {
     let file = |task: &Task| {
         let words: String =
@@ -184,7 +184,7 @@ fn backlog_id(id: &TaskId) -> String {
     if id.as_number().is_some() { format!("task-{id}") } else { id.as_str().to_owned() }
 }
 
-/// Returns a value in quotes, which every reader of YAML takes for text.
+/// Returns a value in quotes, which every YAML reader takes as a string.
 fn write_scalar(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.as_str(),
@@ -206,7 +206,7 @@ pub(super) enum Field {
     List(Vec<String>),
 }
 
-/// Divides a file into the fields of its head and the body below; none where it has no head.
+/// Splits a file into the fields of its front matter and the body, or returns `None` if it has no front matter.
 pub(super) fn divide(file: &str) -> Option<(Vec<(String, Field)>, &str)> {
     let file = file.strip_prefix('\u{feff}').unwrap_or(file);
     let rest = file.strip_prefix("---\n").or_else(|| file.strip_prefix("---\r\n"))?;
@@ -248,7 +248,7 @@ fn field(value: &str, below: &[&str]) -> Field {
             let inner = value[1..value.len() - 1].trim();
             Field::List(items(inner).into_iter().map(|item| read_scalar(item.trim())).collect())
         }
-        // A long text goes on in the lines below.
+        // A long text continues on the next lines.
         _ => {
             let whole = below.iter().fold(value.to_owned(), |whole, line| format!("{whole} {}", line.trim()));
             Field::Text(read_scalar(whole.trim()))
@@ -256,7 +256,7 @@ fn field(value: &str, below: &[&str]) -> Field {
     }
 }
 
-/// Divides `a, 'b, c'` at the commas that are not within quotes.
+/// Splits `a, 'b, c'` at the commas outside of quotes.
 fn items(inner: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let (mut start, mut quote) = (0, None);
@@ -281,7 +281,7 @@ fn read_scalar(text: &str) -> String {
         return inner.replace("''", "'");
     }
     if text.len() > 1 && text.starts_with('"') && text.ends_with('"') {
-        // The escapes of JSON are those that programs write here, too.
+        // Programs use the escapes of JSON here, too.
         return json_text::from_str(text).unwrap_or_else(|_| text[1..text.len() - 1].to_owned());
     }
     if text == "null" || text == "~" { String::new() } else { text.to_owned() }

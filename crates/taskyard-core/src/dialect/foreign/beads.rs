@@ -30,7 +30,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
 
 fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, imported: &mut Imported) {
     let Some(title) = issue.text("title") else { return imported.lose(place, "an issue without title") };
-    // One without an id is known by its title, since its line changes.
+    // An issue without an id is identified by its title, since its line changes.
     let id = issue.word("id").unwrap_or_else(|| numbered_apart(&title, seen));
     let word = issue.text("status").unwrap_or_else(|| "open".to_owned());
     if word == "tombstone" {
@@ -43,7 +43,7 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
         _ => Status::Pending,
     };
     imported.map("status", &word, task.status.as_str());
-    // A word with a meaning of its own stays readable; `blocked` follows from the edges.
+    // A state with its own meaning stays readable; `blocked` follows from the edges.
     if !["open", "in_progress", "blocked", "closed"].contains(&word.as_str()) {
         issue.0.insert("status".to_owned(), word.into());
     }
@@ -60,7 +60,7 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
             2 => Priority::Medium,
             _ => Priority::Low,
         };
-        // Five steps become three, so the number stays among what is carried.
+        // Five levels become three, so the original number is carried.
         set_priority(&mut task, priority);
         imported.map("priority", &number.to_string(), priority.as_str());
     }
@@ -74,7 +74,7 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
     if let Some(minutes) = issue.0.get("estimated_minutes").and_then(Value::as_u64) {
         set(&mut task, ESTIMATE, minutes.saturating_mul(60));
     }
-    // A task is what every issue is unless it says otherwise.
+    // The default type of an issue is task.
     if let Some(kind) = issue.0.get("issue_type").and_then(Value::as_str).filter(|kind| !["", "task"].contains(kind)) {
         let kind = kind.to_owned();
         set(&mut task, "kind", kind);
@@ -88,7 +88,7 @@ fn take(mut issue: Rest, place: &str, seen: &mut HashMap<String, usize>, importe
     imported.tasks.push(task);
 }
 
-/// Takes the edges and the parent; every other relation is carried as it is.
+/// Reads the edges and the parent; every other relation is carried unchanged.
 fn take_dependencies(issue: &mut Rest, task: &mut Task, imported: &mut Imported) {
     let mut others = Vec::new();
     for dependency in issue.array("dependencies") {
@@ -98,8 +98,10 @@ fn take_dependencies(issue: &mut Rest, task: &mut Task, imported: &mut Imported)
             ("parent-child", Some(on)) if task.parent().is_none() => set(task, "parent", on.as_str()),
             (kind, _) => {
                 if ["waits-for", "conditional-blocks"].contains(&kind) {
-                    imported
-                        .lose(task.id.as_str(), format!("`{kind}` does not block here; it is kept in the metadata"));
+                    imported.lose(
+                        task.id.as_str(),
+                        format!("`{kind}` is not a blocking dependency; it is kept in the metadata"),
+                    );
                 }
                 others.push(dependency);
             }
@@ -119,7 +121,7 @@ fn note(comment: Value) -> Value {
     }
 }
 
-/// Writes one issue per line. When tasks were made and changed is known of most; the others say `now`.
+/// Writes one issue per line. Tasks whose creation and change times are unknown get `now`.
 pub fn write(tasks: &[Task], times: &HashMap<TaskId, Times>, now: Timestamp) -> String {
     let issue = |task| Value::Object(issue(task, times, now)).to_string() + "\n";
     tasks.iter().map(issue).collect()
@@ -203,7 +205,7 @@ fn was_closed(task: &Task) -> Option<String> {
     task.meta(FORMAT)?.get("closed_at")?.as_str().map(str::to_owned)
 }
 
-/// Returns an id with a prefix before its hyphen, which every issue has.
+/// Returns an id with a prefix before its hyphen, as every issue id has.
 fn beads_id(id: &TaskId) -> String {
     if id.as_number().is_some() { format!("yd-{id}") } else { id.as_str().to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Checklists in Markdown, read as other programs and people write them, and written as `docs/formats/plan.md` has them.
+//! Checklists in Markdown: reads those of other programs and people, and writes them as `docs/formats/plan.md` specifies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::task::NOTES;
 use crate::timing::{WORKING_DAY, WorkSpan};
 use crate::{DEFER, DUE, ESTIMATE, Task, TaskId, json_text};
 
-/// Reads every item of every checklist. An item is known by the id before its text, or else by its text.
+/// Reads every item of every checklist. An item is identified by the id before its text, or else by its text.
 pub fn read(text: &str) -> Imported {
     let plan = Plan::read(text, Form::Checklist);
     let mut imported = Imported::default();
@@ -37,12 +37,12 @@ pub fn read(text: &str) -> Imported {
         imported.tasks.push(task);
     }
     if !plan.stray.is_empty() {
-        imported.lose("text", format!("{} lines that belong to no item", plan.stray.len()));
+        imported.lose("text", format!("{} lines outside of any item", plan.stray.len()));
     }
     imported
 }
 
-/// Writes tasks as a checklist, parts below what they are a part of.
+/// Writes tasks as a checklist, with parts below their parents.
 pub fn write(tasks: &[Task]) -> String {
     plan::write_all(tasks)
 }
@@ -59,7 +59,7 @@ fn task_of(item: &Item, id: &TaskId) -> Task {
     }
     let mut description = Vec::new();
     for field in &item.fields {
-        // In a list that people wrote it may have been meant as text.
+        // In a list written by people it may be plain text.
         if take_field(&mut task, field.name, &field.value).is_none() {
             description.push(format!("{}: {}", field.name, field.value));
         }
@@ -73,7 +73,7 @@ fn task_of(item: &Item, id: &TaskId) -> Task {
     task
 }
 
-/// Sets what a field says; `None` if it says nothing that the field can be.
+/// Sets a field; returns `None` if the value is invalid.
 fn take_field(task: &mut Task, name: &str, value: &str) -> Option<()> {
     let ids = || value.split(',').map(|id| id.trim().parse::<TaskId>().ok()).collect::<Option<Vec<_>>>();
     match name {
@@ -101,7 +101,7 @@ fn take_field(task: &mut Task, name: &str, value: &str) -> Option<()> {
     Some(())
 }
 
-/// Returns a text that no earlier one has: the second of its kind gets a number.
+/// Returns a unique text: repeated texts get a number.
 pub(super) fn numbered_apart(text: &str, seen: &mut HashMap<String, usize>) -> String {
     loop {
         let count = seen.entry(text.to_owned()).or_default();

@@ -13,7 +13,7 @@ use crate::{Task, TaskId, json_text};
 const COLUMNS: &str =
     "id,subject,status,owner,priority,tags,due,defer,estimate,blockedBy,blocks,parent,activeForm,description,metadata";
 
-/// Writes tasks as a table. What has no column of its own is in the last one, as JSON.
+/// Writes tasks as a table. Fields without a column go to the last one, as JSON.
 pub fn write(tasks: &[Task]) -> String {
     let mut text = format!("{COLUMNS}\r\n");
     for task in tasks {
@@ -50,12 +50,12 @@ fn ids(ids: &[TaskId]) -> String {
 }
 
 fn cell(text: &str) -> String {
-    // A spreadsheet would take such a text for a formula, and run it.
+    // A spreadsheet would evaluate such a text as a formula.
     let guarded = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() };
     if guarded.contains([',', '"', '\n', '\r']) { format!("\"{}\"", guarded.replace('"', "\"\"")) } else { guarded }
 }
 
-/// Reads every line. One without an id is known by its subject, since its place may change.
+/// Reads every line. A task without an id is identified by its subject, since its position may change.
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let mut lines = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -63,7 +63,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
         let value: Value = json_text::from_str(line).map_err(|error| bad(error.to_string()))?;
         lines.push((format!("line {}", place + 1), line, value));
     }
-    // No line without an id gets the id of another.
+    // A line without an id must not get the id of another line.
     let mut seen: HashMap<String, usize> =
         lines.iter().filter_map(|(_, _, value)| Some((stated_id(value)?, 1))).collect();
     let mut imported = Imported::default();
@@ -92,7 +92,7 @@ fn read_line(line: &str, value: &Value, seen: &mut HashMap<String, usize>) -> Re
     native::read(&TaskId::stored(id), text.as_bytes())
 }
 
-/// Returns the id that a line states, as a text or as a number.
+/// Returns the id that a line states, as a string or a number.
 fn stated_id(value: &Value) -> Option<String> {
     match value.get("id")? {
         Value::String(id) if !id.is_empty() => Some(id.clone()),

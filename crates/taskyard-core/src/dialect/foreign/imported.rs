@@ -39,7 +39,7 @@ pub struct Loss {
 
 /// A source that cannot be read at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no {format}: {why}")]
+#[error("not a valid {format}: {why}")]
 pub struct BadSource {
     /// What it should have been.
     pub format: &'static str,

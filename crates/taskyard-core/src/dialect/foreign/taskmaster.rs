@@ -10,7 +10,7 @@ use crate::dialect::foreign::imported::{Rest, add_part, carried, set, set_priori
 use crate::{Priority, Status, Task, TaskId, Timestamp, json_text};
 
 const FORMAT: &str = "taskmaster";
-/// The tag whose tasks have no mark before their ids.
+/// The tag whose task ids have no prefix.
 const MAIN_TAG: &str = "master";
 
 /// Reads every task and subtask of every tag.
@@ -69,7 +69,7 @@ fn take_subtasks(subtasks: Vec<Value>, parent: &str, prefix: &str, imported: &mu
             rest.0.shift_remove(key);
         }
         let on = rest.array("dependencies");
-        // A bare number is a sibling, where there is such a one.
+        // A bare number is a sibling, if such a sibling exists.
         let on = on.iter().filter_map(word).map(|on| match siblings.contains(&on) {
             true => TaskId::stored(format!("{prefix}{parent}.{on}")),
             false => TaskId::stored(format!("{prefix}{on}")),
@@ -125,12 +125,13 @@ fn word(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns `2` of `5.2`: some versions write the whole id into a subtask.
+/// Returns `2` for `5.2`: some versions write the whole id into a subtask.
 fn last_part(id: &str) -> Option<String> {
     id.rsplit('.').next().map(str::to_owned)
 }
 
-/// Writes tasks under their tags. Parts are subtasks of the task at the top, however deep they lie; a task whose id is no number gets one.
+/// Writes tasks under their tags. Parts at any depth become subtasks of the top-level task; a task whose id is not a
+/// number gets a number.
 pub fn write(tasks: &[Task], now: Timestamp) -> String {
     let numbering = Numbering::of(tasks);
     let mut tags: Map<String, Value> = Map::new();
@@ -151,7 +152,7 @@ pub fn write(tasks: &[Task], now: Timestamp) -> String {
     format!("{:#}\n", Value::Object(tags))
 }
 
-/// The numbers that tasks get: one, or two with a dot between them for a subtask.
+/// The numbers assigned to tasks: one, or for a subtask two with a dot between them.
 struct Numbering<'a> {
     top: HashMap<&'a TaskId, TaskId>,
     numbers: HashMap<&'a TaskId, (u64, Option<u64>)>,
@@ -169,7 +170,7 @@ impl<'a> Numbering<'a> {
             {
                 at = above;
             }
-            // Tasks that are parts of each other are parts of nothing.
+            // Tasks that are parts of each other count as top-level tasks.
             let is_in_circle = at.parent().is_some_and(|parent| seen.contains(&parent));
             if at.id != task.id && !is_in_circle {
                 top.insert(&task.id, at.id.clone());
@@ -200,10 +201,10 @@ impl<'a> Numbering<'a> {
         self.top.get(&task.id)
     }
 
-    /// Returns how a task names another one: siblings by their last number alone.
+    /// Returns how a task refers to another one: to siblings only by their last number.
     fn reference(&self, from: &Task, on: &TaskId) -> Value {
         match self.numbers.get(on) {
-            // What is not there keeps the name it had.
+            // A missing task keeps the name it had.
             None => on.as_str().rsplit(':').next().unwrap_or_default().into(),
             Some((whole, None)) => (*whole).into(),
             Some((_, Some(part))) if self.top.get(on) == self.top_of(from) => (*part).into(),

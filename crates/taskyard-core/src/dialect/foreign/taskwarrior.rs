@@ -33,7 +33,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
                 let of = object.get("uuid").and_then(Value::as_str).unwrap_or_default();
                 imported.lose(
                     of,
-                    format!("the template of a recurring task: what it made came, `{rule}` does not recur here"),
+                    format!("the template of a recurring task: the tasks it made are imported, but `{rule}` does not recur here"),
                 );
             }
             Value::Object(object) => take(Rest(object), &format!("task {}", place + 1), &mut seen, &mut imported),
@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Imported, BadSource> {
     Ok(imported.without_doubles())
 }
 
-/// Returns whether a task is only the template of others that are there.
+/// Returns whether a task is only the template of other existing tasks.
 fn is_template(object: &Map<String, Value>, with_instances: &HashSet<String>) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     text("status") == Some("recurring") && text("uuid").is_some_and(|uuid| with_instances.contains(uuid))
@@ -65,7 +65,7 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     match word.as_str() {
         "deleted" => set(&mut task, "cancelled", true),
         "pending" | "completed" => {}
-        // Of a waiting task the moment is taken at which it comes up; that it waits is carried, as is how one recurs.
+        // For a waiting task we use the time at which it becomes visible; its state and recurrence are carried.
         _ => drop(object.0.insert("status".to_owned(), word.clone().into())),
     }
     if word == "recurring" {
@@ -90,12 +90,12 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     if !tags.is_empty() {
         set(&mut task, "tags", tags);
     }
-    // Before 2.6 the uuids were one text with commas.
+    // Before 2.6 the UUIDs were one string separated by commas.
     if let Some(text) = object.text("depends") {
         task.blocked_by = text.split(',').map(|uuid| TaskId::stored(uuid.trim())).collect();
     }
     task.blocked_by.extend(object.array("depends").iter().filter_map(Value::as_str).map(TaskId::stored));
-    // A due date goes back exactly as it came, so that it is also carried.
+    // A due date is exported exactly as it was imported, so it is also carried.
     let mut times = Rest(object.0.clone());
     times.moment("due", &mut task, DUE, true);
     times.moment("scheduled", &mut task, DEFER, false);
@@ -111,7 +111,7 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     if !notes.is_empty() {
         set(&mut task, "notes", notes);
     }
-    // Both change with every look: the place in the working set, and what the time makes of the rest.
+    // Both change with every export: the position in the working set, and the urgency.
     for key in ["id", "urgency"] {
         object.0.shift_remove(key);
     }
@@ -119,7 +119,7 @@ fn take(mut object: Rest, place: &str, seen: &mut HashMap<String, usize>, import
     imported.tasks.push(task);
 }
 
-/// Reads an estimate, a field that people give their tasks: a span as Taskwarrior prints it (`PT1H30M`), or as they type it.
+/// Reads an estimate, a user-defined field: a duration as Taskwarrior prints it (`PT1H30M`), or as people type it.
 fn seconds_of(text: &str) -> Option<u64> {
     let printed = || {
         let span: jiff::Span = text.parse().ok()?;
@@ -136,12 +136,13 @@ fn note(annotation: Value) -> Value {
     }
 }
 
-/// Writes `20260101T120000Z` as every other time is written.
+/// Converts `20260101T120000Z` to the usual form of a time.
 fn moment(text: &str) -> String {
     Timestamp::parse(text).map_or_else(|| text.to_owned(), |moment| moment.to_string())
 }
 
-/// Writes tasks as `task import` reads them. Ids that are no UUIDs become some, the same for the same `source` and id every time.
+/// Writes tasks as `task import` reads them. Ids that are not UUIDs are replaced by UUIDs, always the same for the same
+/// `source` and id.
 pub fn write(tasks: &[Task], source: &str) -> String {
     let elements = tasks.iter().map(|task| Value::Object(element(task, source)));
     let lines: Vec<String> = elements.map(|element| element.to_string()).collect();
@@ -154,7 +155,7 @@ fn element(task: &Task, source: &str) -> Map<String, Value> {
     let status = match task.status {
         Status::Completed if task.is_cancelled() => "deleted",
         Status::Completed => "completed",
-        // How one recurs or that it waits is in the carried fields.
+        // Recurrence and waiting are in the carried fields.
         Status::Pending if was == Some("waiting".into()) => "waiting",
         Status::InProgress | Status::Pending => "pending",
     };
@@ -197,7 +198,7 @@ fn element(task: &Task, source: &str) -> Map<String, Value> {
     object
 }
 
-/// When something was that happened at a time nobody knows.
+/// The time written for an event whose time is unknown.
 const LONG_AGO: &str = "20000101T000000Z";
 
 fn annotation(note: &Value) -> Value {
@@ -217,7 +218,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns an id that is a UUID, and for another one a UUID of version 8 made from it.
+/// Returns the id if it is a UUID, or else a version 8 UUID derived from it.
 fn uuid(id: &TaskId, source: &str) -> String {
     let text = id.as_str();
     let is_uuid = text.len() == 36
@@ -228,7 +229,7 @@ fn uuid(id: &TaskId, source: &str) -> String {
     if is_uuid {
         return text.to_lowercase();
     }
-    // FNV-1a, twice with other beginnings.
+    // FNV-1a, twice with different seeds.
     let hash = |begin: u64| {
         let bytes = source.bytes().chain([0]).chain(text.bytes());
         bytes.fold(begin, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))

@@ -8,7 +8,7 @@ use super::imported::{BadSource, Imported};
 use crate::dialect::foreign::imported::{Rest, set_priority};
 use crate::{Priority, Status, Task, TaskId, json_text};
 
-/// Reads every item. One without an id is known by its text, since its place changes with every write.
+/// Reads every item. An item without an id is identified by its text, since its position changes with every write.
 pub fn read(text: &str) -> Result<Imported, BadSource> {
     let bad = |why: String| BadSource { format: "TodoWrite file", why };
     let items: Vec<Value> = json_text::from_str(text).map_err(|error| bad(error.to_string()))?;

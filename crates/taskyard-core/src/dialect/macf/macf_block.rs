@@ -339,7 +339,7 @@ mod tests {
     fn a_block_that_is_no_yaml_says_where() {
         let text = "<macf_task_metadata version=\"1.0\">\ncreated_cycle: 7\ntitle: CLI: x\n</macf_task_metadata>";
         let bad = Block::find(text).unwrap().facts().unwrap_err();
-        assert!(bad.to_string().starts_with("line 3 is no YAML: "), "{bad}");
+        assert!(bad.to_string().starts_with("line 3 is not YAML: "), "{bad}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBlock {
     /// It is not valid YAML.
-    #[error("line {line} is no YAML: {why}")]
+    #[error("line {line} is not YAML: {why}")]
     NotYaml {
         /// The line number within the block, from 1.
         line: usize,
@@ -53,13 +53,13 @@ pub enum BadBlock {
         why: String,
     },
     /// It is YAML, but not a mapping.
-    #[error("it holds something else than names with values")]
+    #[error("it is not a mapping of names to values")]
     NoFacts,
     /// It is larger or deeper than any real block.
-    #[error("it holds more than can be read")]
+    #[error("it is too large or too deeply nested")]
     TooLarge,
     /// The change would also alter something else.
-    #[error("`{key}` cannot be changed without changing something else")]
+    #[error("`{key}` cannot be changed without altering something else")]
     Entangled {
         /// The key of the fact.
         key: String,

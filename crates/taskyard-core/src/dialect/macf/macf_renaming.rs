@@ -211,7 +211,7 @@ impl fmt::Display for Kind {
 
 /// A word that is not a valid kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no kind of task; use mission, experiment, phase, bug, detour or task")]
+#[error("invalid kind `{word}`: expected mission, experiment, phase, bug, detour or task")]
 pub struct UnknownKind {
     /// The rejected word.
     pub(crate) word: String,

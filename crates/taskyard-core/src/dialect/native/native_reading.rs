@@ -76,13 +76,13 @@ pub enum Unreadable {
         found: &'static str,
     },
     /// The status is not one of the three.
-    #[error("the status `{}` is none of pending, in_progress and completed", .found.escape_debug())]
+    #[error("invalid status `{}`: expected pending, in_progress or completed", .found.escape_debug())]
     BadStatus {
         /// The status in the file.
         found: String,
     },
     /// Another file holds the same task and takes precedence.
-    #[error("task {task} is in another file, and that one counts")]
+    #[error("another file of task {task} takes precedence")]
     Shadowed {
         /// The task.
         task: TaskId,

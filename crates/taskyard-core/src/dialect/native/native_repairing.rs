@@ -26,7 +26,7 @@ pub fn repair(id: &TaskId, bytes: &[u8]) -> Option<Repair> {
     let mut changes = Vec::new();
     let text = match bytes.strip_prefix(MARK) {
         Some(rest) => {
-            changes.push("leave out the byte order mark".to_owned());
+            changes.push("remove the byte order mark".to_owned());
             rest
         }
         None => bytes,
@@ -57,7 +57,7 @@ struct File {
 impl File {
     fn mend_id(&mut self, id: &TaskId) {
         if !self.object.get("id").is_some_and(Value::is_string) {
-            self.set("id", id.as_str().into(), format!("write the id as the text \"{id}\""));
+            self.set("id", id.as_str().into(), format!("write the id as the string \"{id}\""));
         }
     }
 
@@ -65,7 +65,7 @@ impl File {
     fn mend_words(&mut self, id: &TaskId) {
         for key in ["subject", "description"] {
             if let Some(text) = self.object.get(key).and_then(plain) {
-                self.set(key, text.into(), format!("write the {key} as text"));
+                self.set(key, text.into(), format!("write the {key} as a string"));
             }
         }
         let has = |file: &Self, key: &str| file.object.get(key).is_some_and(Value::is_string);
@@ -73,17 +73,17 @@ impl File {
             let alias = ["title", "name", "content"].into_iter().find(|key| has(self, key));
             let (subject, change) = if let Some(alias) = alias {
                 let subject = self.object.shift_remove(alias).unwrap_or_default();
-                (subject, format!("call `subject` what is called `{alias}`"))
+                (subject, format!("rename `{alias}` to `subject`"))
             } else if let Some(first) = self.first_line() {
-                (first.into(), "take the first line of the description for the missing subject".to_owned())
+                (first.into(), "use the first line of the description as the missing subject".to_owned())
             } else {
-                (format!("Task {id}").into(), format!("call it \"Task {id}\""))
+                (format!("Task {id}").into(), format!("set the subject to \"Task {id}\""))
             };
             self.set("subject", subject, change);
         }
         if !has(self, "description") {
             let subject = self.object.get("subject").cloned().unwrap_or_default();
-            self.set("description", subject, "take the subject for the missing description".to_owned());
+            self.set("description", subject, "use the subject as the missing description".to_owned());
         }
     }
 
@@ -106,7 +106,7 @@ impl File {
             return;
         }
         let change = match &found {
-            Value::Null => format!("make it {status}"),
+            Value::Null => format!("set the status to {status}"),
             other => format!("write the status {} as `{status}`", other),
         };
         let is_cancelled = matches!(word.to_lowercase().as_str(), "cancelled" | "canceled" | "wontfix");
@@ -130,11 +130,12 @@ impl File {
             Some(Value::Array(items)) => {
                 let ids: Vec<Value> = items.iter().filter_map(text_of).map(Value::String).collect();
                 let dropped = items.len() - ids.len();
-                let rest =
-                    if dropped == 0 { String::new() } else { format!(", without the {dropped} that are no ids") };
-                (ids, format!("write the ids in `{key}` as text{rest}"))
+                let rest = if dropped == 0 { String::new() } else { format!(", dropping {dropped} that are not ids") };
+                (ids, format!("write the ids in `{key}` as strings{rest}"))
             }
-            Some(other) => (text_of(other).map(Value::String).into_iter().collect(), format!("make `{key}` an array")),
+            Some(other) => {
+                (text_of(other).map(Value::String).into_iter().collect(), format!("turn `{key}` into an array"))
+            }
         };
         self.set(key, Value::Array(ids), change);
     }
@@ -142,7 +143,7 @@ impl File {
     /// Takes out optional keys that hold nothing, and puts text where text belongs.
     fn mend_optional(&mut self) {
         if let Some(name) = self.object.get("owner").and_then(plain) {
-            self.set("owner", name.into(), "write `owner` as text".to_owned());
+            self.set("owner", name.into(), "write `owner` as a string".to_owned());
         }
         for key in ["owner", "activeForm"] {
             if self.object.get(key).is_some_and(|value| !value.is_string()) {
@@ -154,14 +155,14 @@ impl File {
             Some(Value::Null) => self.take_out("metadata"),
             Some(other) => {
                 let kept = Map::from_iter([("value".to_owned(), other.clone())]);
-                self.set("metadata", kept.into(), "put the metadata into an object".to_owned());
+                self.set("metadata", kept.into(), "turn the metadata into an object".to_owned());
             }
         }
     }
 
     fn take_out(&mut self, key: &str) {
         let found = self.object.shift_remove(key).unwrap_or_default();
-        self.changes.push(format!("take out `{key}`, which is {found}"));
+        self.changes.push(format!("remove `{key}`, which is {found}"));
     }
 
     fn set(&mut self, key: &str, value: Value, change: String) {
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!((task.subject.as_str(), task.stated_id), ("My Task", None));
         assert_eq!(
             repair.changes,
-            ["write the id as the text \"88\"", "add an empty `blocks`", "add an empty `blockedBy`"]
+            ["write the id as the string \"88\"", "add an empty `blocks`", "add an empty `blockedBy`"]
         );
         let text = std::str::from_utf8(repair.image.bytes()).unwrap();
         assert!(text.starts_with("{\n  \"id\": \"88\",\n") && text.contains("\"x\": 1.50"), "{text}");

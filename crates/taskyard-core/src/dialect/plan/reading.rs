@@ -46,7 +46,7 @@ pub(crate) enum Form {
 pub(crate) struct Plan {
     /// The items, in order.
     pub(crate) items: Vec<Item>,
-    /// The numbers of the lines that belong to no item, from 1.
+    /// The numbers of the lines outside of any item, from 1.
     pub(crate) stray: Vec<usize>,
 }
 

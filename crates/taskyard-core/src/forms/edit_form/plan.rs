@@ -27,8 +27,8 @@ pub struct PlanDraft {
 pub type PlanMistake = BatchMistake;
 
 const HELP: &str = "\
-# An item without a number is a new task, and one that is indented is a part of the one above. A field whose line is gone is
-# empty; a task whose item is gone stays as it was. All changes are saved together when the editor ends.
+# An item without a number is a new task; an indented item is a part of the one above. If you remove a field's line, the
+# field is emptied; if you remove an item, its task stays as it is. All changes are saved together when the editor exits.
 ";
 
 /// Returns tasks as people edit them together, their times by the clock.
@@ -58,7 +58,7 @@ pub fn mark_conflicts(text: &str, told: &BTreeMap<TaskId, String>) -> String {
         let id = plan.items.first().and_then(|item| item.id.as_ref());
         lines.extend(
             id.and_then(|id| told.get(id))
-                .map(|what| format!("{COMMENT} changed meanwhile: {what}; what you save counts")),
+                .map(|what| format!("{COMMENT} changed in the meantime: {what}; your version will replace it")),
         );
         lines.push(line.to_owned());
     }
@@ -73,7 +73,7 @@ pub fn read_plan(text: &str, known: &HashSet<TaskId>, clock: &Clock) -> Result<P
     if let Some(line) = plan.stray.first() {
         return Err(BatchMistake::at(
             *line,
-            "this belongs to no item: write `- [ ] ` before a task, and indent what belongs to it",
+            "this line is outside of any item: start a task with `- [ ] `, and indent what belongs to it",
         ));
     }
     let is_new = |item: &Item| item.id.is_none();
@@ -95,21 +95,21 @@ pub fn read_plan(text: &str, known: &HashSet<TaskId>, clock: &Clock) -> Result<P
         if !known.contains(id) {
             return Err(BatchMistake::at(
                 item.line,
-                format!("#{id} was not among the tasks of this text; a new task has no number"),
+                format!("#{id} was not in this text; leave the number out to create a task"),
             ));
         }
         let parent = match item.parent.map(|place| &plan.items[place].id) {
             Some(None) => {
                 return Err(BatchMistake::at(
                     item.line,
-                    "a task cannot become a part of one that is new here; save that one first",
+                    "a task cannot become a part of a new task; save the new task first",
                 ));
             }
             Some(Some(id)) => Some(id.clone()),
             None => None,
         };
         if draft.tasks.insert(id.clone(), task_draft(item, parent, clock)?).is_some() {
-            return Err(BatchMistake::at(item.line, format!("#{id} is there twice")));
+            return Err(BatchMistake::at(item.line, format!("#{id} is listed twice")));
         }
     }
     // Each edge is written once.
@@ -178,7 +178,10 @@ fn take(draft: &mut Draft, field: &Field, clock: &Clock) -> Result<(), String> {
         let words = value.split(',').map(str::trim).filter(|word| !word.is_empty());
         let id = |word: &str| {
             word.parse::<TaskId>().map_err(|_| {
-                format!("`{}` is no number of a task; a new one can name what it `blocks`", word.escape_debug())
+                format!(
+                    "`{}` is not a task number; to wait for a new task, name this task in its `blocks`",
+                    word.escape_debug()
+                )
             })
         };
         words.map(id).collect::<Result<Vec<_>, _>>()
@@ -279,7 +282,10 @@ mod tests {
         let mistake = read(&text).unwrap_err();
         assert_eq!(text.lines().nth(mistake.line - 1), Some("  priority: hihg"));
         let marked = mark_mistake(&text, &mistake);
-        assert!(marked.contains("#! `hihg` is no priority; use low, medium or high\n  priority: hihg\n"), "{marked}");
+        assert!(
+            marked.contains("#! invalid priority `hihg`: expected low, medium or high\n  priority: hihg\n"),
+            "{marked}"
+        );
         let again = read(&marked).unwrap_err();
         assert_eq!(again.line, mistake.line + 1);
         assert_eq!(mark_mistake(&marked, &again), marked);

@@ -84,7 +84,7 @@ pub struct DraftChanges {
 /// The line before the first of two conflicting texts.
 pub(crate) const YOURS: &str = "<<<<<<< yours";
 /// The line after the second of them.
-pub(crate) const THEIRS: &str = ">>>>>>> changed meanwhile";
+pub(crate) const THEIRS: &str = ">>>>>>> changed in the meantime";
 const BETWEEN: &str = "=======";
 
 impl Draft {
@@ -234,7 +234,7 @@ impl Conflict {
         match &self.theirs {
             Some(theirs) if theirs.is_empty() => format!("{} was removed", self.field),
             Some(theirs) => format!("{} is `{}` now", self.field, theirs.escape_debug()),
-            None => format!("{} is another one now", self.field),
+            None => format!("{} was changed", self.field),
         }
     }
 }

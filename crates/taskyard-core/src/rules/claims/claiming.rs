@@ -262,7 +262,7 @@ mod tests {
     fn what_is_for_others_or_internal_is_not_given_out() {
         let review = with(task(1, "", Status::Pending), json!({ "assignable_to": ["role:review", "ben"] }));
         let refused = judge_claim(&review, &[], &ana(), Rules::Strict).unwrap_err();
-        assert_eq!(refused.to_string(), "it is only for role:review, ben");
+        assert_eq!(refused.to_string(), "it is restricted to role:review, ben");
         assert_eq!(judge_claim(&review, &[], &ana(), CLIENT), Ok(()));
         let reviewer = Claimant { roles: vec!["review".into()], ..ana() };
         assert_eq!(judge_claim(&review, &[], &reviewer, Rules::Strict), Ok(()));

@@ -151,65 +151,61 @@ impl FindingCode {
             Self::OneSidedEdge => {
                 "one task shows a dependency that the other does not; deleting or completing one misses it"
             }
-            Self::DanglingEdge => "the client shows the task as blocked for ever, or as blocking nobody knows what",
+            Self::DanglingEdge => "the client shows the task as blocked forever, or as blocking an unknown task",
             Self::SelfEdge => "the client never hands the task out: it waits for itself",
             Self::DoubleEdge => "the dependency is shown more than once",
             Self::Cycle => "none of these tasks can ever start",
-            Self::IdMismatch => "the client lists it under the one id and finds it under the other",
-            Self::DuplicateId => "the client lists two tasks under one id, and only one of them can be reached by it",
-            Self::OrphanParent => "it is shown as a part of something that is not there",
-            Self::ParentCycle => "none of these tasks has a place in the tree",
-            Self::StaleOwner => "nobody else can take it, and nothing brings it back",
-            Self::Invisible => "the client takes it for absent: no list shows it, no call finds it",
-            Self::Unreadable => "no program sees a task in it",
-            Self::StaleLock => "the client waits for it before it takes it over, or gives up",
-            Self::LockInTheWay => "by the client's rules it never ends: every program waits for it and gives up",
+            Self::IdMismatch => "the client lists it under one id and finds it under the other",
+            Self::DuplicateId => "the client lists two tasks under one id, and the id reaches only one of them",
+            Self::OrphanParent => "it is shown as a part of a task that does not exist",
+            Self::ParentCycle => "none of these tasks appears in the tree",
+            Self::StaleOwner => "no one else can take it, and nothing releases it",
+            Self::Invisible => "the client treats it as absent: no list shows it, and no call finds it",
+            Self::Unreadable => "no program can read a task from it",
+            Self::StaleLock => "the client waits for it, then takes it over or gives up",
+            Self::LockInTheWay => "under the client's rules it never expires: every program waits for it and gives up",
             Self::Leftover => "it takes up space; the process that wrote it died",
-            Self::BadMark => "the client takes it for zero or cannot count on from it, and may give out a number again",
+            Self::BadMark => "the client reads it as zero or cannot count on from it, and may assign a number twice",
             Self::MarkTooLow => "the client would give a used number to a new task",
-            Self::NumberTooLarge => {
-                "the client counts on from it and arrives at the same number: it writes a new task over this one"
-            }
-            Self::EmptiedList => "the tasks are gone from the list and still in the journal",
-            Self::MissingTask => "the task is gone from the list and still in the journal; nobody works on it",
+            Self::NumberTooLarge => "the client's next number is the same again, so a new task overwrites this one",
+            Self::EmptiedList => "the tasks are gone from the list, but still in the journal",
+            Self::MissingTask => "the task is gone from the list, but still in the journal; no one works on it",
             Self::TakenBack => {
-                "the other program wrote the whole file from what it had read before; the agent that made the change was told that it holds"
+                "the other program wrote the whole file from stale data; the agent that made the change was told that it succeeded"
             }
             Self::ReplacedTask => {
-                "the task is gone from the list and still in the journal; what names its number means another"
+                "the task is gone from the list, but still in the journal; references to its number now lead to a different task"
             }
-            Self::JournalDamaged => "history, restore and undo cannot be relied on; the task files are not affected",
+            Self::JournalDamaged => "history, restore and undo are unreliable; the task files are not affected",
             Self::HistoryGap => {
-                "these commits are lost; compare the tasks with what the agents report, and repeat what is missing"
+                "these commits are lost; compare the tasks with what the agents report, and redo what is missing"
             }
             Self::HistoryMismatch => {
-                "a change was lost, or made on a state that was; see `taskyard history ID`, and set the task right by hand"
+                "a change was lost, or was based on a lost state; see `taskyard history ID`, and correct the task by hand"
             }
-            Self::WentBack => {
-                "changes that were acknowledged shortly before may be lost; let the agents look at their tasks again"
-            }
+            Self::WentBack => "recently acknowledged changes may be lost; have the agents check their tasks",
             Self::UnfinishedMove => {
-                "tasks may be in both lists; no command changes the list that they leave before it is decided"
+                "tasks may be in both lists; no command changes the list they are leaving until this is resolved"
             }
-            Self::NewerFormat => "this taskyard neither reads nor writes that file, so that nothing in it is lost",
-            Self::LargeJournal => "it takes up space; `taskyard gc` thins what is old",
+            Self::NewerFormat => "this taskyard does not read or write that file, so nothing in it is lost",
+            Self::LargeJournal => "it takes up space; `taskyard gc` thins out old history",
             Self::GoneLists => {
-                "they take up space, and `taskyard restore` can bring their tasks back; `taskyard gc` lets go of what is old"
+                "they take up space, but `taskyard restore` can bring their tasks back; `taskyard gc` removes old ones"
             }
             Self::ClockInDoubt => {
-                "old history is not tidied up until the clock is right again, or someone vouches for it with `taskyard gc`"
+                "old history is kept until the clock is right again, or until someone confirms the clock with `taskyard gc`"
             }
             Self::FewWatches => {
-                "what begins to watch a list past the limit is not told of changes, and looks once a second instead"
+                "past the limit, a program that watches a list is not notified of changes and polls once a second instead"
             }
-            Self::JobWithoutProcess => "it reads as running, and nothing runs",
+            Self::JobWithoutProcess => "it is shown as running, but nothing runs",
             Self::NoActiveForm => {
-                "the client shows the title while it is in progress, and some tools take the task for none"
+                "the client shows the title while the task is in progress, and some tools do not recognize the task"
             }
-            Self::TornInbox => "nobody can write to its owner, and the owner reads nothing",
-            Self::TornTeamFile => "as far as anybody can tell there is no such team, and its members are in none",
+            Self::TornInbox => "no one can write to its owner, and the owner can read nothing",
+            Self::TornTeamFile => "the team appears not to exist, and its members appear to be in no team",
             Self::MemberWithoutProcess => {
-                "messages to it reach no process, and its tasks wait for a member that is gone"
+                "messages to it reach no process, and its tasks stay with a member that is gone"
             }
         }
     }
@@ -291,23 +287,23 @@ impl Mend {
         match self {
             Self::AddBlocks { task, id } => format!("add {id} to the blocks of {task}"),
             Self::AddBlockedBy { task, id } => format!("add {id} to the blockedBy of {task}"),
-            Self::RemoveBlocks { task, id } => format!("take {id} out of the blocks of {task}"),
+            Self::RemoveBlocks { task, id } => format!("remove {id} from the blocks of {task}"),
             Self::ForgetMissing { id, waiting, awaited } => {
                 let of = |key: &str, tasks: &[TaskId]| {
                     let tasks: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
                     (!tasks.is_empty()).then(|| format!("the {key} of {}", tasks.join(", ")))
                 };
                 let places: Vec<String> = of("blockedBy", waiting).into_iter().chain(of("blocks", awaited)).collect();
-                format!("take {id} out of {}", places.join(" and "))
+                format!("remove {id} from {}", places.join(" and "))
             }
-            Self::Deduplicate { task } => format!("name each task once in the edges of {task}"),
-            Self::Disconnect { task, on } => format!("let {task} no longer wait for {on}"),
-            Self::RewriteId { task } => format!("write {task} as the id into its file"),
+            Self::Deduplicate { task } => format!("remove duplicate edges of {task}"),
+            Self::Disconnect { task, on } => format!("remove the dependency of {task} on {on}"),
+            Self::RewriteId { task } => format!("set the id in its file to {task}"),
             Self::ForgetParent { parts } => {
                 let parts: Vec<&str> = parts.iter().map(TaskId::as_str).collect();
-                format!("take the parent out of the metadata of {}", parts.join(", "))
+                format!("remove the parent from the metadata of {}", parts.join(", "))
             }
-            Self::Release { task, .. } => format!("release {task}: it is pending again, and nobody's"),
+            Self::Release { task, .. } => format!("release {task}: it becomes pending and has no owner"),
         }
     }
 }

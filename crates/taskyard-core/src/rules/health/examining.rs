@@ -46,10 +46,10 @@ pub fn examine(tasks: &[Task], unreadable: &HashSet<TaskId>) -> Vec<Defect> {
 impl Examination<'_> {
     fn look_at_id(&mut self, task: &Task) {
         let Some(stated) = &task.stated_id else { return };
-        let says = format!("the file of task {} says that it is `{}`", shown(&task.id), stated.escape_debug());
+        let says = format!("the file of task {} states the id `{}`", shown(&task.id), stated.escape_debug());
         let mend = Mend::RewriteId { task: task.id.clone() };
         let (code, message) = match self.claimants.get(stated.as_str()) {
-            Some(count) if *count > 1 => (FindingCode::DuplicateId, format!("{says}, and so does another")),
+            Some(count) if *count > 1 => (FindingCode::DuplicateId, format!("{says}, and so does another file")),
             _ => (FindingCode::IdMismatch, says),
         };
         self.tell(code, &task.id, message, Some(mend));
@@ -58,7 +58,7 @@ impl Examination<'_> {
     fn look_for_doubles(&mut self, task: &Task) {
         let double = first_double(&task.blocked_by).or_else(|| first_double(&task.blocks));
         if let Some(double) = double {
-            let message = format!("task {} names {} more than once among its edges", shown(&task.id), shown(double));
+            let message = format!("task {} names {} more than once in its edges", shown(&task.id), shown(double));
             let mend = Mend::Deduplicate { task: task.id.clone() };
             self.tell(FindingCode::DoubleEdge, &task.id, message, Some(mend));
         }
@@ -73,7 +73,12 @@ impl Examination<'_> {
             } else if self.there.contains_key(on) {
                 if !self.blocks.contains(&(on, &task.id)) {
                     let waiting = &task.id;
-                    let message = format!("task {} waits for {}, which does not know it", shown(waiting), shown(on));
+                    let message = format!(
+                        "task {} waits for {}, which does not list it as a \
+                        dependent",
+                        shown(waiting),
+                        shown(on)
+                    );
                     let mend = Mend::AddBlocks { task: on.clone(), id: waiting.clone() };
                     self.tell(FindingCode::OneSidedEdge, waiting, message, Some(mend));
                 }
@@ -87,14 +92,18 @@ impl Examination<'_> {
         for waiting in once(&task.blocks) {
             if *waiting == task.id {
                 if !task.blocked_by.contains(waiting) {
-                    let message = format!("task {} is said to wait for itself", shown(waiting));
+                    let message = format!("task {} lists itself as a dependent", shown(waiting));
                     let mend = Mend::RemoveBlocks { task: waiting.clone(), id: waiting.clone() };
                     self.tell(FindingCode::SelfEdge, waiting, message, Some(mend));
                 }
             } else if self.there.contains_key(waiting) {
                 if !self.waits.contains(&(waiting, &task.id)) {
-                    let message =
-                        format!("task {} says that {} waits for it, which does not", shown(&task.id), shown(waiting));
+                    let message = format!(
+                        "task {} lists {} as a dependent, which does not list it as a \
+                            blocker",
+                        shown(&task.id),
+                        shown(waiting)
+                    );
                     let mend = self.mend_of_unknown_blocker(waiting, &task.id);
                     self.tell(FindingCode::OneSidedEdge, &task.id, message, Some(mend));
                 }
@@ -115,11 +124,11 @@ impl Examination<'_> {
         };
         let is_awaited = match &awaited[..] {
             [] => None,
-            [task] => Some(format!("task {} says that {} waits for it", shown(task), shown(id))),
-            tasks => Some(format!("tasks {} say that {} waits for them", those(tasks), shown(id))),
+            [task] => Some(format!("task {} lists {} as a dependent", shown(task), shown(id))),
+            tasks => Some(format!("tasks {} list {} as a dependent", those(tasks), shown(id))),
         };
         let said: Vec<String> = waits.into_iter().chain(is_awaited).collect();
-        let message = format!("{}, and there is no such task", said.join(" and "));
+        let message = format!("{}, which does not exist", said.join(" and "));
         let mend = Mend::ForgetMissing { id: id.clone(), waiting, awaited };
         self.tell(FindingCode::DanglingEdge, named_by, message, Some(mend));
     }
@@ -275,11 +284,11 @@ impl Examination<'_> {
         }
         for (parent, parts) in orphans {
             let message = match &parts[..] {
-                [part] => format!("task {} is a part of {}, and there is no such task", shown(part), shown(&parent)),
+                [part] => format!("task {} is a part of {}, which does not exist", shown(part), shown(&parent)),
                 parts => {
                     let named: Vec<String> = parts.iter().map(|part| shown(part).to_string()).collect();
                     let named = named.join(", ");
-                    format!("tasks {named} are parts of {}, and there is no such task", shown(&parent))
+                    format!("tasks {named} are parts of {}, which does not exist", shown(&parent))
                 }
             };
             let first = parts[0].clone();
@@ -367,7 +376,7 @@ pub fn judge_owner(task: &Task, last_sign: Timestamp, now: Timestamp, silence: D
         code: FindingCode::StaleOwner,
         task: task.id.clone(),
         message: format!(
-            "task {} is {}'s, who has no lease on it and has shown no life since {last_sign}",
+            "task {} belongs to {}, who has no lease on it and has been silent since {last_sign}",
             task.id.as_str().escape_debug(),
             owner.escape_debug()
         ),
@@ -400,7 +409,8 @@ pub fn of_ended_session(task: &Task, written: Timestamp, is_free: bool) -> Defec
         code: FindingCode::StaleOwner,
         task: task.id.clone(),
         message: format!(
-            "task {id} is in progress for a session that has ended: it was last written at {written}, and no Claude Code that ran then runs now"
+            "task {id} is in progress for a session that has ended: it was last written at {written}, and no Claude Code \
+             process from that time is still running"
         ),
         mend: is_free.then(|| Mend::Release { task: task.id.clone(), owner: None }),
     }
@@ -428,7 +438,7 @@ mod tests {
     fn an_edge_known_at_one_end_is_completed() {
         let (code, message, fix) = one(&[task(1, &[], &[]), task(2, &[1], &[])]);
         assert_eq!((code.as_str(), fix.as_str()), ("one_sided_edge", "add 2 to the blocks of 1"));
-        assert_eq!(message, "task 2 waits for 1, which does not know it");
+        assert_eq!(message, "task 2 waits for 1, which does not list it as a dependent");
         let (_, _, fix) = one(&[task(1, &[], &[2]), task(2, &[], &[])]);
         assert_eq!(fix, "add 1 to the blockedBy of 2");
     }
@@ -436,18 +446,18 @@ mod tests {
     #[test]
     fn one_sided_edge_that_would_close_a_cycle_is_dropped() {
         let (_, _, fix) = one(&[task(1, &[2], &[2]), task(2, &[], &[1])]);
-        assert_eq!(fix, "take 2 out of the blocks of 1");
+        assert_eq!(fix, "remove 2 from the blocks of 1");
         let fixes: Vec<String> =
             told(&[task(1, &[], &[2]), task(2, &[], &[1])]).into_iter().map(|(_, _, fix)| fix).collect();
-        assert_eq!(fixes, ["add 1 to the blockedBy of 2", "take 1 out of the blocks of 2"]);
+        assert_eq!(fixes, ["add 1 to the blockedBy of 2", "remove 1 from the blocks of 2"]);
     }
 
     #[test]
     fn an_edge_to_no_task_is_taken_out() {
         let (code, _, fix) = one(&[task(2, &[7], &[])]);
-        assert_eq!((code.as_str(), fix.as_str()), ("dangling_edge", "take 7 out of the blockedBy of 2"));
+        assert_eq!((code.as_str(), fix.as_str()), ("dangling_edge", "remove 7 from the blockedBy of 2"));
         let (_, _, fix) = one(&[task(2, &[], &[7])]);
-        assert_eq!(fix, "take 7 out of the blocks of 2");
+        assert_eq!(fix, "remove 7 from the blocks of 2");
     }
 
     #[test]
@@ -458,12 +468,9 @@ mod tests {
         assert_eq!(codes, ["dangling_edge"; 2]);
         assert_eq!(
             fixes,
-            ["take 7 out of the blockedBy of 1, 2, 3 and the blocks of 2", "take 8 out of the blocks of 3, 4"]
+            ["remove 7 from the blockedBy of 1, 2, 3 and the blocks of 2", "remove 8 from the blocks of 3, 4"]
         );
-        assert_eq!(
-            told[0].1,
-            "tasks 1, 2, 3 wait for 7 and task 2 says that 7 waits for it, and there is no such task"
-        );
+        assert_eq!(told[0].1, "tasks 1, 2, 3 wait for 7 and task 2 lists 7 as a dependent, which does not exist");
         let mut by_id = tasks.into_iter().map(|task| (task.id.clone(), task)).collect();
         for defect in examine(&listed(&by_id), &HashSet::new()) {
             mend(&mut by_id, &defect.mend.unwrap());
@@ -483,7 +490,7 @@ mod tests {
     #[test]
     fn a_task_waiting_for_itself_is_told_once() {
         let (code, _, fix) = one(&[task(2, &[2], &[2])]);
-        assert_eq!((code.as_str(), fix.as_str()), ("self_edge", "let 2 no longer wait for 2"));
+        assert_eq!((code.as_str(), fix.as_str()), ("self_edge", "remove the dependency of 2 on 2"));
         assert_eq!(one(&[task(2, &[], &[2])]).0, FindingCode::SelfEdge);
     }
 
@@ -491,7 +498,7 @@ mod tests {
     fn a_circle_is_shown_and_cut_where_its_lowest_number_waits() {
         let tasks = [task(1, &[2], &[3]), task(2, &[3], &[1]), task(3, &[1], &[2]), task(4, &[], &[])];
         let (code, message, fix) = one(&tasks);
-        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "let 1 no longer wait for 2"));
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "remove the dependency of 1 on 2"));
         assert_eq!(message, "tasks wait for each other: #1 waits for #2 waits for #3 waits for #1");
     }
 
@@ -524,7 +531,7 @@ mod tests {
         tasks.push(task(last, &[], &[first]));
         let fixes: Vec<String> = told(&tasks).into_iter().map(|(_, _, fix)| fix).collect();
         assert_eq!(fixes.len(), 30_000);
-        assert_eq!(fixes[29_999], "take 1 out of the blocks of 30000");
+        assert_eq!(fixes[29_999], "remove 1 from the blocks of 30000");
         // The same in reverse order.
         let tasks: Vec<Task> = (first..last).map(|number| task(number + 1, &[], &[number])).collect();
         assert_eq!(told(&tasks).len(), 29_999);
@@ -570,7 +577,7 @@ mod families_tests {
     #[test]
     fn a_part_that_waits_for_its_parent_is_one_finding() {
         let (code, message, fix) = one(&[task(1, &[], &[2]), part(2, 1, &[1], &[])]);
-        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "let 2 no longer wait for 1"));
+        assert_eq!((code.as_str(), fix.as_str()), ("cycle", "remove the dependency of 2 on 1"));
         assert_eq!(message, "tasks wait for each other: #2 waits for #1 has the part #2");
         assert_eq!(told(&[task(1, &[2], &[]), part(2, 1, &[], &[1])]), []);
     }
@@ -590,12 +597,9 @@ mod families_tests {
         let messages: Vec<&str> = told.iter().map(|(_, message, _)| message.as_str()).collect();
         assert_eq!(
             messages,
-            [
-                "task 3 is a part of 8, and there is no such task",
-                "tasks 1, 2, 4 are parts of 9, and there is no such task"
-            ]
+            ["task 3 is a part of 8, which does not exist", "tasks 1, 2, 4 are parts of 9, which does not exist"]
         );
-        assert_eq!(told[1].2, "take the parent out of the metadata of 1, 2, 4");
+        assert_eq!(told[1].2, "remove the parent from the metadata of 1, 2, 4");
     }
 }
 
@@ -617,7 +621,7 @@ mod owners_tests {
             assert_eq!(judge(day + 4), None);
             let defect = judge(day + 5).unwrap();
             assert_eq!(defect.code, FindingCode::StaleOwner);
-            assert_eq!(defect.mend.unwrap().describe(), "release 1: it is pending again, and nobody's");
+            assert_eq!(defect.mend.unwrap().describe(), "release 1: it becomes pending and has no owner");
         }
     }
 

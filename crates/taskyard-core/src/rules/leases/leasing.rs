@@ -155,7 +155,7 @@ impl fmt::Display for Loss {
         match self {
             Self::CompletedBy(who) => write!(formatter, "{who} completed it"),
             Self::TakenBy(who) => write!(formatter, "{who} has it now"),
-            Self::WentBack => formatter.write_str("its lease had ended, and it went back"),
+            Self::WentBack => formatter.write_str("its lease had expired, and it was released"),
             Self::Removed => formatter.write_str("it was removed"),
             Self::NotRenewed => formatter.write_str("its lease could not be renewed in time, and others may have it"),
         }
@@ -391,7 +391,7 @@ mod tests {
         for (lease, rules) in [(Some(&lease), client), (None, Rules::Strict)] {
             let refused = judge(lease, "ana", Proof::Token(Token(4)), rules);
             assert_eq!(refused, Err(stale(&task(), Token(4))));
-            assert_eq!(refused.unwrap_err().to_string(), "token 4 no longer counts for task 1: ana has it now");
+            assert_eq!(refused.unwrap_err().to_string(), "token 4 is no longer valid for task 1: ana has it now");
         }
         assert_eq!(judge(None, "ben", Proof::Name, Rules::Strict), Ok(()));
     }

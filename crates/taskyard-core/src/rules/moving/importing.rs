@@ -139,8 +139,8 @@ fn edges(imported: &Imported, new_id: &HashMap<&TaskId, &TaskId>, tasks: &[Task]
                     edges.push(edge);
                 }
             }
-            (Some(_), None) => lose(waiting, format!("it waits for {on}, which is not there")),
-            (None, _) => lose(on, format!("{waiting} waits for it, which is not there")),
+            (Some(_), None) => lose(waiting, format!("it waits for {on}, which does not exist")),
+            (None, _) => lose(on, format!("{waiting} waits for it, but does not exist")),
         }
     }
     let came: HashSet<&TaskId> = new_id.values().copied().collect();
@@ -160,7 +160,7 @@ fn edges(imported: &Imported, new_id: &HashMap<&TaskId, &TaskId>, tasks: &[Task]
         let closing = edges.remove(place);
         let way: Vec<String> = circle.iter().map(|id| format!("#{id}")).collect();
         let there = new_id.iter().find(|(_, id)| ***id == closing.task).map_or(&closing.task, |(from, _)| *from);
-        lose(there, format!("waiting for #{} would close the circle {}", closing.on, way.join(" -> ")));
+        lose(there, format!("waiting for #{} would create the cycle {}", closing.on, way.join(" → ")));
     }
     edges
 }
@@ -198,8 +198,10 @@ fn arriving(
             Some(other) => set_parent(&mut moved, Some(other)),
             None => {
                 set_parent(&mut moved, None);
-                losses
-                    .push(Loss { of: task.id.as_str().to_owned(), what: format!("its parent {parent} is not there") });
+                losses.push(Loss {
+                    of: task.id.as_str().to_owned(),
+                    what: format!("its parent {parent} does not exist"),
+                });
             }
         }
     }
@@ -296,13 +298,13 @@ pub(crate) fn cut_circles(
         let [first, second, ..] = &circle[..] else { return };
         let waits = after.get(first).is_some_and(|task| task.blocked_by.contains(second));
         let is_part = |part: &TaskId, of: &TaskId| after.get(part).and_then(Task::parent).as_ref() == Some(of);
-        let way = circle.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(" -> ");
+        let way = circle.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(" → ");
         let (of, what) = if waits {
-            (first.clone(), format!("waiting for #{second} would close the circle {way}"))
+            (first.clone(), format!("waiting for #{second} would create the cycle {way}"))
         } else if is_part(first, second) {
-            (first.clone(), format!("being a part of #{second} would close the circle {way}"))
+            (first.clone(), format!("being a part of #{second} would create the cycle {way}"))
         } else {
-            (second.clone(), format!("being a part of #{first} would close the circle {way}"))
+            (second.clone(), format!("being a part of #{first} would create the cycle {way}"))
         };
         let Some(task) = after.get_mut(&of) else { return };
         match waits {
@@ -449,7 +451,7 @@ mod import_circles_tests {
     #[test]
     fn a_part_that_waits_for_its_parent_does_so_no_longer() {
         let plan = plan(vec![part("a", "", &[]), part("b", "a", &["a"])]);
-        assert_eq!(losses(&plan), [("b", "waiting for #1 would close the circle #2 -> #1 -> #2")]);
+        assert_eq!(losses(&plan), [("b", "waiting for #1 would create the cycle #2 → #1 → #2")]);
         assert_eq!((&plan.created[1].blocked_by, &plan.created[0].blocks), (&vec![], &vec![]));
         assert_eq!(plan.created[1].parent(), Some(TaskId::number(1)));
     }
@@ -459,7 +461,7 @@ mod import_circles_tests {
         let plan = plan(vec![part("a", "b", &[]), part("b", "a", &[]), part("c", "c", &[])]);
         assert_eq!(
             losses(&plan),
-            [("c", "it is a part of itself"), ("a", "being a part of #2 would close the circle #1 -> #2 -> #1")]
+            [("c", "it is a part of itself"), ("a", "being a part of #2 would create the cycle #1 → #2 → #1")]
         );
         let parents: Vec<Option<TaskId>> = plan.created.iter().map(Task::parent).collect();
         assert_eq!(parents, [None, Some(TaskId::number(1)), None]);

@@ -10,7 +10,7 @@ use crate::{JobEnding, JobFate, JobId, Member, Message, MessageKey, Protocol, Te
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
     /// The team has no member with that name.
-    #[error("there is nobody called `{}` in team {team}", .name.escape_debug())]
+    #[error("team {team} has no member named `{}`", .name.escape_debug())]
     NoSuchMember {
         /// The given name.
         name: String,
@@ -20,7 +20,7 @@ pub enum Unreachable {
         reachable: Vec<String>,
     },
     /// The name belongs to another team.
-    #[error("`{}` is in another team than {team}", .name.escape_debug())]
+    #[error("`{}` is in a different team, not in {team}", .name.escape_debug())]
     AnotherTeam {
         /// The given name.
         name: String,

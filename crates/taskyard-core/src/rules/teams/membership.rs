@@ -15,7 +15,7 @@ use crate::{Member, Message, Protocol, Team, Timestamp, inbox_name};
 pub enum MemberState {
     /// It has a task in progress.
     Running,
-    /// It has nothing to do.
+    /// It is idle.
     Idle,
     /// It was asked to shut down.
     Stopping,
@@ -126,10 +126,10 @@ pub fn judge_member_name(team: &Team, name: &str) -> Result<(), BadMemberName> {
         return unfit("it is empty");
     }
     if name == "*" {
-        return unfit("it stands for everybody");
+        return unfit("it addresses everybody");
     }
     if name.chars().any(char::is_control) {
-        return unfit("it holds characters that cannot be shown");
+        return unfit("it contains unprintable characters");
     }
     if inbox.len() > LONGEST_INBOX_NAME {
         return unfit("it is too long");

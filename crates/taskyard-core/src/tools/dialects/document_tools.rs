@@ -15,11 +15,11 @@ const STATUSES: Shape = Shape::Choice(&["pending", "in_progress", "completed", "
 pub(crate) const WRITE: Tool = Tool {
     name: "TodoWrite",
     description: "Create a task, or change the one whose id you give. Its first line is the title. `dependencies` are the ids of \
-        tasks that must be completed first: until then it is blocked, by itself, and cannot be in_progress. Set a task \
+        tasks that must be completed first: until then it is blocked automatically and cannot be in_progress. Set a task \
         in_progress before you work on it and completed as soon as it is entirely done.",
     input: Object {
         fields: &[
-            Field::optional("id", Shape::Text).saying("Of the task to change; a new task gets one by itself"),
+            Field::optional("id", Shape::Text).saying("Id of the task to change; a new task gets one automatically"),
             Field::required("description", Shape::FilledText("Description cannot be empty")),
             Field::optional("status", STATUSES),
             Field::optional("dependencies", Shape::List(&Shape::Text)),

@@ -19,7 +19,7 @@ pub(crate) const CREATE: Tool = Tool {
             Field::required("subject", Shape::Text),
             Field::optional("description", Shape::Text),
             Field::optional("dependencies", Shape::List(&Shape::Text)),
-            Field::optional("assigned_to", Shape::Text).saying("The agent whose task it is"),
+            Field::optional("assigned_to", Shape::Text).saying("The owner of the task"),
             Field::optional("metadata", Shape::Object(METADATA)),
         ],
         unknown: Unknown::Refused,
@@ -44,8 +44,7 @@ pub(crate) const UPDATE: Tool = Tool {
             Field::required("id", Shape::Text),
             Field::required("status", Shape::Choice(&["pending", "in_progress", "completed", "blocked", "cancelled"])),
             Field::optional("notes", Shape::Text),
-            Field::optional("assigned_to", Shape::Text)
-                .saying("The agent whose task it is; you, where nobody has it and it begins"),
+            Field::optional("assigned_to", Shape::Text).saying("The owner; you, if the task has none and you start it"),
             Field::optional("metadata", Shape::Object(METADATA)).saying("Keys to merge; null removes one"),
         ],
         unknown: Unknown::Refused,

@@ -130,7 +130,7 @@ impl Office {
         texts.join("\n\n")
     }
 
-    /// Says what a teammate's program says when the agent has nothing to do.
+    /// Says what a teammate's program says when the agent is idle.
     fn idle(&self, agent: &str, more: &str) {
         let seat = self.seat(agent);
         let text =

@@ -19,14 +19,14 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::maintenance_answers::Tokens<'_>>(
             "listTokens",
             "/tokens",
-            "The tokens by name and the browsers, without their secrets",
+            "List the tokens and browsers, without their secrets",
         )
         .only_for(Scope::All)
         .runs(list),
         Operation::post::<answers::maintenance_answers::TokenCreated<'_>>(
             "createToken",
             "/tokens",
-            "Make a token; its secret is shown once",
+            "Create a token; its secret is shown once",
         )
         .makes("/tokens/{name}")
         .only_for(Scope::All)
@@ -34,21 +34,21 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::delete::<answers::maintenance_answers::TokenRevoked<'_>>(
             "revokeToken",
             "/tokens/{name}",
-            "Let a token or a browser no longer count",
+            "Revoke a token or a browser",
         )
         .only_for(Scope::All)
         .runs(revoke),
         Operation::post::<answers::maintenance_answers::LinkCreated<'_>>(
             MAKE_LINK,
             "/links",
-            "Make a link that opens the pages once, in any browser, and acts under the caller's name",
+            "Create a single-use link that signs in a browser under the caller's name",
         )
         .makes("/links")
         .takes::<NewLink>(),
         Operation::post::<answers::maintenance_answers::TokenRevoked<'_>>(
             LOG_OUT,
             "/logout",
-            "Log the browser out that asks",
+            "Log out the calling browser",
         )
         .only_for(Scope::Read),
     ]
@@ -78,7 +78,7 @@ impl NewLink {
 
 /// Returns the token book of the data directory.
 fn book(call: &Call) -> Result<TokenBook, Problem> {
-    let no_data = || Problem::new(ProblemKind::CouldNot, "no_place", "there is no place for tokens");
+    let no_data = || Problem::new(ProblemKind::CouldNot, "no_place", "tokens are not supported here");
     Ok(TokenBook::of(call.served.data().ok_or_else(no_data)?))
 }
 

@@ -61,7 +61,7 @@ impl Caller {
         let named = match head.headers.get(AGENT) {
             Some(name) => {
                 let name = std::str::from_utf8(name.as_bytes()).ok().and_then(|name| AgentName::new(name).ok());
-                Some(name.ok_or_else(|| Problem::usage("bad_agent", "`Taskyard-Agent` is no name"))?)
+                Some(name.ok_or_else(|| Problem::usage("bad_agent", "`Taskyard-Agent` is not a valid name"))?)
             }
             None => identity.name.as_deref().and_then(|name| AgentName::new(name).ok()),
         };
@@ -124,7 +124,7 @@ async fn ask(
         false => object_of(&head.headers, body)?,
     };
     let Does::Call(read) = &operation.does else {
-        return Err(Problem::new(ProblemKind::CouldNot, "not_served", "nothing does this here"));
+        return Err(Problem::new(ProblemKind::CouldNot, "not_served", "this server does not support that"));
     };
     let asked = read(&parts, input)?;
     if operation.starts_commands && !site.runs_commands() {
@@ -142,14 +142,14 @@ fn object_of(headers: &HeaderMap, body: &[u8]) -> Result<Value, Problem> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case(JSON) {
-        return Err(Problem::usage(NOT_JSON, format!("the body is `{}`, and JSON is needed", kind.escape_debug()))
+        return Err(Problem::usage(NOT_JSON, format!("the body is `{}`, but must be JSON", kind.escape_debug()))
             .hint("send `Content-Type: application/json`"));
     }
     let value: Value = json_text::from_slice(body)
-        .map_err(|error| Problem::usage("bad_json", format!("the body is no JSON: {error}")))?;
+        .map_err(|error| Problem::usage("bad_json", format!("the body is not JSON: {error}")))?;
     match value {
         object @ Value::Object(_) => Ok(object),
-        _ => Err(Problem::usage("bad_json", "the body is no JSON object")),
+        _ => Err(Problem::usage("bad_json", "the body is not a JSON object")),
     }
 }
 
@@ -178,13 +178,13 @@ async fn read_body(site: &Site, operation: &Operation, headers: &HeaderMap, body
         }
         Err(_) => Err(problem_with(
             StatusCode::REQUEST_TIMEOUT,
-            &Problem::usage("slow_body", "the request took too long to come"),
+            &Problem::usage("slow_body", "the request took too long to arrive"),
         )),
     }
 }
 
 fn too_large(largest: usize) -> Response {
-    let problem = Problem::usage("too_large", format!("a request may have {largest} bytes"));
+    let problem = Problem::usage("too_large", format!("the request is too large (the limit is {largest} bytes)"));
     ([(CONNECTION, "close")], problem_with(StatusCode::PAYLOAD_TOO_LARGE, &problem)).into_response()
 }
 
@@ -199,7 +199,7 @@ async fn make(
 ) -> Response {
     let expected = match NamedTags::to_match(&head.headers) {
         Some(_) if operation.0.method != Method::GET && !operation.0.takes_expectations() => {
-            let problem = Problem::usage("bad_input", "`If-Match` is for changes of one task that the path names");
+            let problem = Problem::usage("bad_input", "`If-Match` is only for changes of the one task in the path");
             return problem_response(&problem);
         }
         expected => expected,
@@ -207,7 +207,7 @@ async fn make(
     let key =
         head.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).filter(|_| !operation.0.asks_by_query());
     if key.is_some_and(|key| key.len() > LONGEST_KEY) {
-        let words = format!("an `Idempotency-Key` may have {LONGEST_KEY} bytes");
+        let words = format!("an `Idempotency-Key` has at most {LONGEST_KEY} bytes");
         return problem_response(&Problem::usage("bad_idempotency_key", words));
     }
     let agent = caller.agent.as_ref().map(AgentName::as_str);
@@ -390,14 +390,14 @@ fn problem_with(status: StatusCode, problem: &Problem) -> Response {
 }
 
 fn key_reused() -> Response {
-    let problem = Problem::usage("idempotency_key_reused", "another request came with this `Idempotency-Key`")
-        .hint("use a new key for a new request; send a request again as it was");
+    let problem = Problem::usage("idempotency_key_reused", "a different request already used this `Idempotency-Key`")
+        .hint("use a new key for a new request; repeat a request unchanged");
     problem_with(StatusCode::UNPROCESSABLE_ENTITY, &problem)
 }
 
 fn too_busy() -> Response {
     let problem =
-        Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already").hint("ask again in a second");
+        Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests are waiting").hint("ask again in a second");
     problem_with(StatusCode::SERVICE_UNAVAILABLE, &problem)
 }
 

@@ -25,21 +25,21 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::claim_answers::ClaimWon<'_>>(
             "claimTask",
             "/lists/{list}/tasks/{id}/claim",
-            "Take a task",
+            "Claim a task",
         )
         .or_refuses::<ClaimLost<'_>>()
         .with(claim),
         Operation::post::<answers::claim_answers::ClaimWon<'_>>(
             "claimNextTask",
             "/lists/{list}/claim-next",
-            "Take what comes next: one's own unfinished task, else the best that is ready",
+            "Claim the next task: the caller's own unfinished one, else the best that is ready",
         )
         .or_refuses::<ClaimLost<'_>>()
         .with(claim_next),
         Operation::post::<answers::claim_answers::ClaimedTogether<'_>>(
             "claimTasks",
             "/lists/{list}/claim",
-            "Take tasks, all or none",
+            "Claim several tasks, all or none",
         )
         .or_refuses::<ClaimLost<'_>>()
         .or::<answers::claim_answers::ClaimWon<'_>>()
@@ -48,19 +48,19 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::claim_answers::Renewed<'_>>(
             "renewClaim",
             "/lists/{list}/tasks/{id}/renew",
-            "Keep a task for longer",
+            "Renew a lease",
         )
         .with(renew),
         Operation::post::<answers::claim_answers::Released<'_>>(
             "releaseTask",
             "/lists/{list}/tasks/{id}/release",
-            "Give a task back",
+            "Release a task",
         )
         .with(release),
         Operation::post::<answers::claim_answers::ReleasedTogether<'_>>(
             "releaseTasks",
             "/lists/{list}/release",
-            "Give tasks back",
+            "Release several tasks",
         )
         .or::<answers::claim_answers::Released<'_>>()
         .or::<answers::task_answers::Unchanged<'_>>()
@@ -68,7 +68,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::claim_answers::Departed<'_>>(
             "releaseAgent",
             "/lists/{list}/agents/{agent}/release",
-            "Give back all that an agent has",
+            "Release all tasks of an agent",
         )
         .with(release_agent),
     ]

@@ -18,8 +18,8 @@ struct Since {
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
-        Operation::events(FOLLOW_LIST, "/lists/{list}/events", "What happens on a list, as server-sent events")
+        Operation::events(FOLLOW_LIST, "/lists/{list}/events", "The events of a list, as server-sent events")
             .takes::<Since>(),
-        Operation::events(FOLLOW_ALL, "/events", "What happens on all lists, as server-sent events"),
+        Operation::events(FOLLOW_ALL, "/events", "The events of all lists, as server-sent events"),
     ]
 }

@@ -27,25 +27,25 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::history_answers::History<Vec<answers::answer_values::Entry<'_>>>>(
             "showTaskHistory",
             "/lists/{list}/tasks/{id}/history",
-            "What the journal has of one task",
+            "The journal of one task",
         )
         .with(history_of_task),
         Operation::post::<answers::history_answers::Undone<'_>>(
             "undo",
             "/lists/{list}/undo",
-            "Take whole revisions back; taking the revision of an undo back is a redo",
+            "Undo whole revisions; undoing an undo is a redo",
         )
         .with(undo),
         Operation::get::<answers::history_answers::Restorable<'_>>(
             "listRestorable",
             "/lists/{list}/restorable",
-            "What could be brought back",
+            "The tasks that can be restored",
         )
         .with(list_restorable),
         Operation::post::<answers::history_answers::Restored<'_>>(
             "restoreTasks",
             "/lists/{list}/restore",
-            "Bring back what was removed",
+            "Restore removed tasks",
         )
         .with(restore),
     ]
@@ -129,11 +129,11 @@ fn undo(_: &Parts, undoing: Undoing) -> Result<Asked, Problem> {
         (Some(one), None, false) => UndoRange::One(Revision(one)),
         (Some(first), Some(last), false) if first <= last => UndoRange::Range(Revision(first), Revision(last)),
         (Some(_), Some(_), false) | (None, Some(_), _) => {
-            return Err(Problem::usage("bad_input", "`last` is a revision after `revision`"));
+            return Err(Problem::usage("bad_input", "`last` must be a revision after `revision`"));
         }
         (Some(_), _, true) | (None, None, false) => {
             return Err(Problem::usage("bad_input", "give either `revision` or `mine`")
-                .hint("`\"mine\": true` takes back your own newest revision"));
+                .hint("`\"mine\": true` undoes your own newest revision"));
         }
     };
     Ok(Asked::to(move |call| {

@@ -135,8 +135,8 @@ impl Chosen {
         dry_run: bool,
     ) -> Result<Self, Problem> {
         match (texts.is_empty(), &query) {
-            (true, None) => Err(Problem::usage("no_tasks", "no task is named: give `ids` or `where`")),
-            (false, Some(_)) => Err(Problem::usage("bad_input", "`ids` and `where` do not go together")),
+            (true, None) => Err(Problem::usage("no_tasks", "no task is given: send `ids` or `where`")),
+            (false, Some(_)) => Err(Problem::usage("bad_input", "`ids` and `where` cannot be combined")),
             _ => {
                 let range = |text: &String| text.parse().map_err(|why: String| Problem::usage("bad_id", why));
                 let named = texts.iter().map(range).collect::<Result<_, _>>()?;
@@ -158,8 +158,10 @@ impl Chosen {
 /// variable.
 pub(crate) fn where_query(text: Option<&str>, call: &Call) -> Result<Option<Query>, Problem> {
     match text.map(|text| call.query(Some(text))).transpose()? {
-        Some(query) if query.is_empty() => Err(Problem::usage("bad_query", "`where` stands without a query")
-            .hint("`status:open` chooses everything that is open")),
+        Some(query) if query.is_empty() => {
+            Err(Problem::usage("bad_query", "`where` needs a query")
+                .hint("to choose all open tasks, write `status:open`"))
+        }
         query => Ok(query),
     }
 }

@@ -19,13 +19,13 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::list_answers::Exported<'_>>(
             "exportTasks",
             "/lists/{list}/export",
-            "Tasks in another format",
+            "Export tasks in another format",
         )
         .with(export),
         Operation::post::<answers::list_answers::Imported<'_>>(
             "importTasks",
             "/lists/{list}/import",
-            "Take tasks in from another format",
+            "Import tasks from another format",
         )
         .only_for(Scope::All)
         .takes_files()
@@ -47,7 +47,7 @@ struct Wanted {
 fn export(_: &Parts, wanted: Wanted) -> Result<Asked, Problem> {
     let to = wanted.to.parse::<ExportFormat>().map_err(|()| no_format(&wanted.to))?;
     if to.is_folder() {
-        return Err(Problem::usage("no_path", format!("{to} is a folder, which cannot be sent")));
+        return Err(Problem::usage("no_path", format!("{to} is a folder format and cannot be sent")));
     }
     Ok(Asked::to(move |call| {
         let written = call.yard.export(to, &call.query(wanted.query.as_deref())?)?;
@@ -77,7 +77,7 @@ struct Given {
 fn import(_: &Parts, given: Given) -> Result<Asked, Problem> {
     let from = given.from.parse::<ImportFormat>().map_err(|()| no_format(&given.from))?;
     if from.is_folder() {
-        return Err(Problem::usage("no_path", format!("{from} is a folder, which cannot be sent")));
+        return Err(Problem::usage("no_path", format!("{from} is a folder format and cannot be sent")));
     }
     let source = Source { format: from, name: given.source.unwrap_or_else(|| NO_NAME.to_owned()) };
     Ok(Asked::to(move |call| {
@@ -92,5 +92,5 @@ fn import(_: &Parts, given: Given) -> Result<Asked, Problem> {
 const NO_NAME: &str = "-";
 
 fn no_format(word: &str) -> Problem {
-    Problem::usage("bad_format", format!("`{}` is no format", word.escape_debug()))
+    Problem::usage("bad_format", format!("unknown format `{}`", word.escape_debug()))
 }

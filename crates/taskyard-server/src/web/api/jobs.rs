@@ -46,7 +46,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::claim_answers::JobOutput<'_>>(
             "readJob",
             "/jobs/{job}/output",
-            "What a job is and what it wrote",
+            "A job and its output",
         )
         .with(output),
         Operation::post::<answers::claim_answers::JobStopped<'_>>("stopJob", "/jobs/{job}/stop", "Stop a job")
@@ -158,7 +158,8 @@ fn start(_: &Parts, new: NewJobGiven) -> Result<Asked, Problem> {
             // A job for a task that does not exist is a mistake; report it before starting.
             call.yard.show(task)?.done()?;
         }
-        let no_directory = || Problem::new(ProblemKind::CouldNot, "no_directory", "the server has no directory");
+        let no_directory =
+            || Problem::new(ProblemKind::CouldNot, "no_directory", "the server has no working directory");
         let directory = call.served.places.directory.clone().ok_or_else(no_directory)?;
         let (actor, list) = (call.yard.actor().clone(), call.yard.list_id().clone());
         let job = jobs.start(NewJob {
@@ -190,7 +191,7 @@ struct HowMuch {
 
 fn output(parts: &Parts, wanted: HowMuch) -> Result<Asked, Problem> {
     if wanted.offset.is_some() && wanted.tail.is_some() {
-        return Err(Problem::usage("bad_input", "`offset` and `tail` do not go together"));
+        return Err(Problem::usage("bad_input", "`offset` and `tail` cannot be combined"));
     }
     let wait = pause(wanted.wait.as_deref())?.map(|wait| wait.min(LONGEST_WAIT));
     let name = parts.text("job").to_owned();

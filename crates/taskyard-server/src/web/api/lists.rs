@@ -25,13 +25,13 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get::<answers::list_answers::ListShown<'_>>(
             "showList",
             "/lists/{list}",
-            "One list: how many tasks it has, how far it is",
+            "One list, with its counts and progress",
         )
         .runs(list),
         Operation::get::<answers::list_answers::Agents<'_>>(
             "listAgents",
             "/lists/{list}/agents",
-            "The agents of a list and what they hold",
+            "The agents of a list and the tasks they hold",
         )
         .runs(agents),
         Operation::get::<answers::list_answers::AgentShown<'_>>(
@@ -46,32 +46,37 @@ pub(super) fn operations() -> Vec<Operation> {
             "The list and the store that are served",
         )
         .runs(where_is),
-        Operation::get::<answers::list_answers::Whoami<'_>>("whoami", "/whoami", "As whom the caller acts")
+        Operation::get::<answers::list_answers::Whoami<'_>>("whoami", "/whoami", "The name the caller acts under")
             .runs(whoami),
-        Operation::get::<answers::list_answers::Stats<'_>>(
-            "showStats",
-            "/lists/{list}/stats",
-            "How a list stands, in numbers",
-        )
-        .runs(show_stats),
+        Operation::get::<answers::list_answers::Stats<'_>>("showStats", "/lists/{list}/stats", "Statistics of a list")
+            .runs(show_stats),
         Operation::get::<answers::task_answers::Ready<'_>>(
             "listReady",
             "/lists/{list}/ready",
-            "What can start now, best first, with why",
+            "The ready tasks, best first, with the reasons",
         )
         .with(ready),
         Operation::get::<answers::task_answers::Found<'_>>(
             "searchList",
             "/lists/{list}/search",
-            "Full text over all fields",
+            "Full-text search over all fields",
         )
         .with(search),
-        Operation::get::<answers::task_answers::Found<'_>>("searchEverywhere", "/search", "Full text over all lists")
-            .with(search_all),
-        Operation::get::<answers::task_answers::Graph<'_>>("showGraph", "/lists/{list}/graph", "What waits for what")
+        Operation::get::<answers::task_answers::Found<'_>>(
+            "searchEverywhere",
+            "/search",
+            "Full-text search over all lists",
+        )
+        .with(search_all),
+        Operation::get::<answers::task_answers::Graph<'_>>("showGraph", "/lists/{list}/graph", "The dependency graph")
             .with(show_graph),
-        Operation::file("drawGraph", "/lists/{list}/graph.svg", "The same as a picture", ("graph", "image/svg+xml"))
-            .runs(picture),
+        Operation::file(
+            "drawGraph",
+            "/lists/{list}/graph.svg",
+            "The dependency graph as a picture",
+            ("graph", "image/svg+xml"),
+        )
+        .runs(picture),
         Operation::post::<answers::task_answers::Cleared<'_>>(
             "clearList",
             "/lists/{list}/clear",
@@ -89,27 +94,27 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::list_answers::ListRenamed<'_>>(
             "renameList",
             "/lists/{list}/rename",
-            "Give a list another name; the directories that use it use the new one",
+            "Rename a list; the directories that use it follow",
         )
         .only_for(Scope::All)
         .with(rename),
         Operation::delete::<answers::list_answers::ListRemoved<'_>>(
             "removeList",
             "/lists/{list}",
-            "Remove a list: its tasks go to the journal",
+            "Remove a list; its tasks stay in the journal",
         )
         .only_for(Scope::All)
         .with(remove),
         Operation::get::<answers::maintenance_answers::Findings>(
             "examineList",
             "/lists/{list}/doctor",
-            "What is wrong with a list",
+            "Examine a list for defects",
         )
         .runs(examine),
         Operation::post::<answers::maintenance_answers::Mended>(
             "mendList",
             "/lists/{list}/doctor",
-            "Mend what can be mended",
+            "Repair what can be repaired",
         )
         .only_for(Scope::All)
         .or::<answers::maintenance_answers::Findings>()
@@ -130,7 +135,7 @@ struct HowMany {
 
 fn lists(_: &Parts, wanted: HowMany) -> Result<Asked, Problem> {
     if wanted.limit == Some(0) {
-        return Err(Problem::usage("bad_input", "`limit` is 1 at least"));
+        return Err(Problem::usage("bad_input", "`limit` must be at least 1"));
     }
     let after = wanted.after.map(ListId::new).transpose()?;
     Ok(Asked::to(move |call| {
@@ -184,7 +189,7 @@ fn agent(parts: &Parts) -> Result<Asked, Problem> {
         let row = found.ok_or_else(|| {
             let message = format!("list {} has no agent `{name}`", call.yard.list_id());
             Problem::new(ProblemKind::NotFound, "agent_not_found", message)
-                .hint("an agent is on a list while it holds a task or is a member of its team")
+                .hint("an agent belongs to a list while it holds a task or is a member of its team")
                 .detail("agent", name.as_str())
         })?;
         Reply::of(answers::list_answers::AgentShown { agent: row.into() })
@@ -286,7 +291,7 @@ fn search_all(_: &Parts, sought: Sought) -> Result<Asked, Problem> {
 fn words(sought: &Sought, call: &Call) -> Result<Query, Problem> {
     let query = call.query_of_words(&sought.query)?;
     match query.is_empty() {
-        true => Err(Problem::usage("no_words", "there are no words to search for")),
+        true => Err(Problem::usage("no_words", "the search text is empty")),
         false => Ok(query),
     }
 }

@@ -74,13 +74,13 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::task_answers::Updated<'_>>(
             "addDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
-            "Let a task wait for others",
+            "Make a task depend on others",
         )
         .with(depend),
         Operation::delete::<answers::task_answers::Updated<'_>>(
             "removeDependencies",
             "/lists/{list}/tasks/{id}/dependencies",
-            "Let a task no longer wait for others",
+            "Remove dependencies of a task",
         )
         .with(undepend),
     ]
@@ -216,7 +216,7 @@ struct Edges {
 impl Edges {
     fn on(&self) -> Result<Vec<TaskId>, Problem> {
         match self.on.is_empty() {
-            true => Err(Problem::usage("no_tasks", "`on` names no task")),
+            true => Err(Problem::usage("no_tasks", "`on` does not name a task")),
             false => ids(&self.on),
         }
     }

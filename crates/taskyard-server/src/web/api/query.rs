@@ -8,7 +8,7 @@ use taskyard::core::problem::Problem;
 pub(crate) fn read<T: DeserializeOwned>(input: Value) -> Result<T, Problem> {
     serde_json::from_value(input).map_err(|error| {
         Problem::usage("bad_input", format!("the request cannot be understood: {error}"))
-            .hint("/api/v1/openapi.json describes what every operation takes")
+            .hint("/api/v1/openapi.json describes the parameters of every operation")
     })
 }
 
@@ -60,7 +60,7 @@ fn kind_of(schema: Option<&Value>) -> Kind {
 fn value_of(kind: Kind, name: &str, text: &str) -> Result<Value, Problem> {
     let wrong = |what: &str| {
         let (name, text) = (name.escape_debug(), text.escape_debug());
-        Problem::usage("bad_input", format!("`{name}` is `{text}`, and {what} is needed"))
+        Problem::usage("bad_input", format!("`{name}` is `{text}`, but must be {what}"))
     };
     match kind {
         Kind::Text | Kind::Several => Ok(Value::String(text.to_owned())),

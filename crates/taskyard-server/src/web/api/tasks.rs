@@ -31,13 +31,13 @@ pub(super) fn operations() -> Vec<Operation> {
             "The tasks of a list, chosen by a query",
         )
         .with(list),
-        Operation::post::<answers::task_answers::Created<'_>>("createTask", "/lists/{list}/tasks", "Make a task")
+        Operation::post::<answers::task_answers::Created<'_>>("createTask", "/lists/{list}/tasks", "Create a task")
             .makes("/lists/{list}/tasks/{task.id}")
             .with(create),
         Operation::post::<answers::task_answers::CreatedTogether<'_>>(
             "createTasks",
             "/lists/{list}/batch",
-            "Make many tasks in one revision",
+            "Create several tasks in one revision",
         )
         .makes("/lists/{list}/tasks")
         .takes_files()
@@ -75,7 +75,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::post::<answers::task_answers::Noted<'_>>(
             "noteOnTask",
             "/lists/{list}/tasks/{id}/notes",
-            "Add a dated, signed remark",
+            "Add a dated, signed comment",
         )
         .makes("/lists/{list}/tasks/{id}")
         .with(note),
@@ -170,7 +170,7 @@ struct NewTask {
     /// What there is to do
     #[serde(default)]
     description: Option<String>,
-    /// What is being done while it is in progress
+    /// Text while in progress
     #[serde(default)]
     active_form: Option<String>,
     /// Tasks it waits for
@@ -223,7 +223,7 @@ fn create(_: &Parts, mut new: NewTask) -> Result<Asked, Problem> {
     let has_parent = new.parent.is_some() || written.parent.is_some() || stated_parent(&description).is_some();
     if let Some(kind) = kind.filter(|kind| kind.needs_parent() && !has_parent) {
         return Err(Problem::usage("no_parent", format!("a {kind} is always a part of another task"))
-            .hint("say which with `parent`"));
+            .hint("give it with `parent`"));
     }
     let (mut blocked_by, blocks) = (ids(&new.blocked_by)?, ids(&new.blocks)?);
     blocked_by.extend(after);
@@ -279,7 +279,7 @@ struct Batch {
 fn create_batch(_: &Parts, batch: Batch) -> Result<Asked, Problem> {
     let text = match (batch.markdown, batch.tasks.is_empty()) {
         (Some(markdown), true) => markdown,
-        (Some(_), false) => return Err(Problem::usage("bad_input", "`tasks` and `markdown` do not go together")),
+        (Some(_), false) => return Err(Problem::usage("bad_input", "`tasks` and `markdown` cannot be combined")),
         (None, _) => batch.tasks.into_iter().map(|task| Value::Object(task).to_string() + "\n").collect(),
     };
     let dry_run = batch.dry_run;
@@ -315,7 +315,7 @@ pub(crate) fn session_of_owner(call: &Call, task: &Task) -> Option<OwnerSession>
     let directories: Vec<&Path> = iter::once(directory).chain(top.as_deref()).collect();
     let names = ClientNames::in_data(places.data.as_ref()?);
     let found = call.yard.session_of_owner(places.client.as_ref()?, &directories, &names, task);
-    found.inspect_err(|error| tracing::debug!(%error, "the session of the owner is not known")).ok().flatten()
+    found.inspect_err(|error| tracing::debug!(%error, "the owner's session is unknown")).ok().flatten()
 }
 
 /// What changes about a task. What is not given stays as it is.
@@ -367,9 +367,8 @@ struct Change {
 
 fn update(parts: &Parts, change: Change) -> Result<Asked, Problem> {
     if !change.ids.is_empty() || change.query.is_some() || change.keep_going {
-        return Err(
-            Problem::usage("bad_input", "the path names the task").hint("PATCH /lists/{list}/tasks changes several")
-        );
+        return Err(Problem::usage("bad_input", "the task is given in the path")
+            .hint("PATCH /lists/{list}/tasks changes several"));
     }
     changing(Chosen::only(parts)?.rehearsed(change.dry_run), change)
 }
@@ -417,7 +416,7 @@ fn changing(chosen: Chosen, change: Change) -> Result<Asked, Problem> {
     Ok(Asked::to(move |call| {
         update.patch.metadata = extras.metadata(call.served.config.working_day());
         if update == Update::default() {
-            return Err(Problem::usage("nothing_given", "nothing was given to change"));
+            return Err(Problem::usage("nothing_given", "no change was given"));
         }
         make_move(&call.proving(change.token, change.force), &Move::Update(Box::new(update)), &chosen, call)
     }))
@@ -463,7 +462,7 @@ struct Remark {
 fn note(parts: &Parts, remark: Remark) -> Result<Asked, Problem> {
     let id = parts.task()?;
     if remark.text.trim().is_empty() {
-        return Err(Problem::usage("nothing_given", format!("nothing was given to note on task {id}")));
+        return Err(Problem::usage("nothing_given", format!("no text was given for the note on task {id}")));
     }
     Ok(Asked::to(move |call| {
         let noted = call.yard.note(&id, &remark.text)?.done()?;

@@ -23,13 +23,13 @@ use crate::web::call::Call;
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get::<answers::team_answers::Teams<'_>>("listTeams", "/teams", "The teams").runs(list),
-        Operation::post::<answers::team_answers::TeamCreated<'_>>("createTeam", "/teams", "Make a team and lead it")
+        Operation::post::<answers::team_answers::TeamCreated<'_>>("createTeam", "/teams", "Create a team and lead it")
             .makes("/teams/{team}")
             .with(create),
         Operation::get::<answers::team_answers::TeamShown<'_>>(
             "showTeam",
             "/teams/{team}",
-            "Who is in a team, and what they do",
+            "The members of a team and what they are doing",
         )
         .runs(show),
         Operation::delete::<answers::team_answers::TeamDeleted<'_>>("deleteTeam", "/teams/{team}", "End a team")
@@ -41,23 +41,22 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::delete::<answers::team_answers::TeamLeft<'_>>(
             "leaveTeam",
             "/teams/{team}/members/{agent}",
-            "Leave a team, or take a member out",
+            "Leave a team, or remove a member",
         )
         .with(leave),
         Operation::post::<answers::team_answers::Sent<'_>>(
             "sendMessage",
             "/messages",
-            "Write to a member of one's team",
+            "Send a message to a member of the caller's team",
         )
         .makes("/messages")
         .or::<answers::team_answers::SentToAll<'_>>()
         .with(send),
-        Operation::post::<answers::team_answers::Inbox<'_>>("readInbox", "/inbox", "What waits for the caller")
-            .with(inbox),
+        Operation::post::<answers::team_answers::Inbox<'_>>("readInbox", "/inbox", "The caller's inbox").with(inbox),
         Operation::get::<answers::team_answers::Outbox<'_>>(
             "listSent",
             "/messages",
-            "What the caller has written, and how far it came",
+            "The caller's sent messages and their delivery state",
         )
         .with(sent),
         Operation::get::<answers::team_answers::Todos<'_>>("readTodos", "/todos", "The todo list of the caller")
@@ -152,7 +151,7 @@ fn delete(parts: &Parts, ending: Ending) -> Result<Asked, Problem> {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Joining {
-    /// It may start nothing before the lead has approved its plan
+    /// It cannot start a task until the lead approves its plan
     plan_mode: bool,
     agent_type: Option<String>,
     model: Option<String>,
@@ -232,11 +231,11 @@ fn send(_: &Parts, message: NewMessage) -> Result<Asked, Problem> {
     let kinds =
         [message.task.is_some(), message.request.is_some(), message.approve.is_some(), message.reject.is_some()];
     if kinds.into_iter().filter(|is_given| *is_given).count() > 1 {
-        return Err(Problem::usage("bad_input", "of `task`, `request`, `approve` and `reject` only one can be given"));
+        return Err(Problem::usage("bad_input", "only one of `task`, `request`, `approve` and `reject` can be given"));
     }
     let answers = message.approve.is_some() || message.reject.is_some();
     if message.to.as_deref().is_none_or(str::is_empty) && !answers {
-        return Err(Problem::usage("bad_input", "`to` names nobody"));
+        return Err(Problem::usage("bad_input", "`to` is empty"));
     }
     let task = message.task.as_deref().map(id).transpose()?;
     Ok(Asked::to(move |call| {
@@ -279,7 +278,7 @@ fn answer_request(request: &str, to: &str, rejection: Option<&str>, seat: &Seat,
     let teams = call.teams()?;
     if !request.starts_with(SHUTDOWN) {
         return match to.is_empty() {
-            true => Err(Problem::usage("usage", "name whose plan it is with `to`")),
+            true => Err(Problem::usage("usage", "name the author of the plan with `to`")),
             false => Ok(teams.answer_plan(seat, to, request, rejection)?.done()?),
         };
     }
@@ -394,7 +393,7 @@ fn write_todos(_: &Parts, new: NewTodos) -> Result<Asked, Problem> {
         // The file belongs to the client, so its rules apply.
         let rules = Rules::Client(call.yard.rules().client_version());
         let given = todo_write::read(&input, rules).map_err(|error| {
-            Problem::usage("bad_input", "that is no todo list")
+            Problem::usage("bad_input", "invalid todo list")
                 .said(error.to_string())
                 .detail("feedback", error.to_string())
         })?;

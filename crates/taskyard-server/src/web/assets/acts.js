@@ -103,7 +103,7 @@ async function ask(method, path, body, { expected, signal, again = AGAIN } = {})
     how.headers["content-type"] = "application/json";
   }
   const got = await fetchAgain(`${base}/api/v1${path}`, how, again).catch(() => null);
-  if (!got) throw new Refusal("The server does not answer", "what you did may be lost: look again when it is back");
+  if (!got) throw new Refusal("The server does not answer", "your last action may be lost: check when it is back");
   const { answer } = got;
   let read = {};
   try {
@@ -274,13 +274,13 @@ function undo(list, bodies) {
     return answers;
   };
   const whose = ({ undone: revisions = [], actors = [] }) => revisions.map((one, at) => `r${one} by ${actors[at]}`);
-  return attempt((answers) => `Took back ${answers.flatMap(whose).join(", ")}`, [], does, { undo: false });
+  return attempt((answers) => `Undid ${answers.flatMap(whose).join(", ")}`, [], does, { undo: false });
 }
 
 export async function redo() {
   await allAnswered();
   const at = undone.findLastIndex((one) => one.list === here().list);
-  if (at < 0) return say("Nothing was taken back here");
+  if (at < 0) return say("Nothing to redo here");
   const [{ revision }] = undone.splice(at, 1);
   return attempt("Done again", [], () => call("POST", ofList("/undo"), { revision }), { undo: false });
 }

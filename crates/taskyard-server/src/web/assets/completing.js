@@ -10,7 +10,7 @@ const KEYS = {
   "status:": ["pending", "in_progress", "completed"], "owner:": "people", "tag:": "tags", "priority:": ["high", "medium", "low"], "kind:": ["bug", "mission", "phase", "experiment", "detour"], "due:": ["today", "tomorrow"],
   "no:": ["owner", "due", "tag", "priority"], "has:": ["note"], "parent:": [], "older:": ["2d", "1w"], "changed:": ["1h", "1d"],
 };
-const WORDS = { ready: "can start now", blocked: "waits for others", overdue: "its time is over", "status:open": "is not done" };
+const WORDS = { ready: "can start now", blocked: "is blocked", overdue: "its due date has passed", "status:open": "is not done" };
 const EXPLAINED = { "status:": "a state", "owner:": "who has it", "tag:": "a tag", "priority:": "how urgent", "kind:": "a kind", "due:": "when it has to be done", "no:": "has none", "has:": "has one", "parent:": "a part of", "older:": "made longer ago", "changed:": "changed within" };
 const valuesOf = (from) => (typeof from === "string" ? [...document.querySelectorAll(`#${from} option`)].map(({ value }) => value) : from);
 const quoted = (value) => (/[\s"():]/.test(value) ? `"${value}"` : value);

@@ -78,7 +78,7 @@ const deeds = {
   check: toggleBox,
   "next-need": () => {
     const needs = document.querySelector("#truth .counts a.alarm");
-    return needs ? needs.click() : say("Nothing needs you");
+    return needs ? needs.click() : say("Nothing needs attention");
   },
   restore: () => attempt("They are back", [], () => call("POST", ofList("/restore"), { all: true })),
   "release-agent": (button) => attempt("Gave them back", [], () => call("POST", ofList(`/agents/${encodeURIComponent(button.dataset.agent)}/release`), {})),
@@ -103,7 +103,7 @@ export function perform(act, source) {
   if (act.startsWith("show-")) return show(act.slice(5));
   if (act === "set") return perform(`set-${source.dataset.set}`, source);
   if (!isPossible(act)) return say("Choose a list first");
-  if (offered && !offered.includes(act)) return say("You can only look: the link that let this browser in allows no changes");
+  if (offered && !offered.includes(act)) return say("This browser is read-only: its link does not allow changes");
   return act.startsWith("set-") ? set(act.slice(4), source) : deeds[act]?.(source);
 }
 
@@ -149,7 +149,7 @@ function showLink(title, words, text) {
 /** Starts a command in the background, for a task if one is meant. */
 function startJob(id) {
   const wanted = [
-    { name: "command", label: "Command, read by a shell", required: true, kind: "wide", hint: "cargo test" },
+    { name: "command", label: "Shell command", required: true, kind: "wide", hint: "cargo test" },
     { name: "name", label: "Name" },
     { name: "timeout", label: "Stop it after", hint: "10m" },
   ];
@@ -176,19 +176,19 @@ function createTeam() {
 function answerPlan({ dataset: { agent, request, team } }, approves) {
   const answer = (fields) => attempt(approves ? `${agent} may begin` : `Sent to ${agent}`, [], () => call("POST", "/messages", { to: agent, team, text: "", ...fields }), { undo: false }).then(() => refresh(["truth", "view", "agents"]));
   if (approves) return answer({ approve: request });
-  ask(`Reject the plan of ${agent}`, "Reject", [{ name: "why", label: "Why, and what to do instead", kind: "long", required: true }], async ({ why }) => void (await answer({ reject: request, text: why })));
+  ask(`Reject the plan of ${agent}`, "Reject", [{ name: "why", label: "Reason, and what to do instead", kind: "long", required: true }], async ({ why }) => void (await answer({ reject: request, text: why })));
 }
 
 /** Makes a link that lets another browser in. Only a browser that may do everything can choose another name. */
 function invite() {
   const isOwner = document.documentElement.dataset.scope === "all";
-  const wanted = [{ name: "scope", label: "What it may do", options: [["work", "Work on tasks"], ["read", "Only look"]] }];
-  if (isOwner) wanted.unshift({ name: "name", label: "Whose name it acts under (yours if empty)", list: "people" });
-  ask("Invite", "Make a link", wanted, async ({ name = "", scope }) => {
+  const wanted = [{ name: "scope", label: "Scope", options: [["work", "Work on tasks"], ["read", "Only look"]] }];
+  if (isOwner) wanted.unshift({ name: "name", label: "Acting agent (you, if empty)", list: "people" });
+  ask("Invite", "Create a link", wanted, async ({ name = "", scope }) => {
     const body = name.trim() ? { scope, name: name.trim() } : { scope };
     const made = await call("POST", "/links", body);
     return () => {
-      showLink("A link for one browser", `It works once. The browser that opens it acts as ${made.agent}${made.scope === "read" ? " and can only look" : ""}.`, made.link);
+      showLink("A single-use link", `It works once. The browser that opens it acts as ${made.agent}${made.scope === "read" ? " and can only look" : ""}.`, made.link);
     };
   });
 }
@@ -249,7 +249,7 @@ async function editAll(source) {
   const wanted = [
     { name: "subject", label: "Subject", required: true, kind: "wide" },
     { name: "description", label: "Description, in Markdown", kind: "long" },
-    { name: "activeForm", label: "What is being done while it is in progress", kind: "wide" },
+    { name: "activeForm", label: "Text while in progress", kind: "wide" },
     { name: "owner", label: "Owner", list: "people" },
     { name: "priority", label: "Priority", options: PRIORITIES },
     { name: "tags", label: "Tags", hint: "docs, release", kind: "tags" },
@@ -278,7 +278,7 @@ async function editAll(source) {
       if (!(error instanceof Conflict)) throw error;
       showTheirs(before, asFields(error.current));
       read = { ...read, task: error.current, tag: error.tag };
-      throw new Refusal("Somebody else changed this meanwhile", "choose, and save again");
+      throw new Refusal("Someone else changed this in the meantime", "choose a version and save again");
     }
     sayDone(`Changed #${id}`, answer);
     refresh(["truth", "view", "task", "agents"]);
@@ -291,7 +291,7 @@ function createList() {
   const wanted = [{ name: "name", label: "Name", required: true }, { name: "subject", label: "Its first task", required: true }];
   ask("New list", "Create", wanted, async ({ name, subject }) => {
     const list = name.trim();
-    if (listNames().includes(list)) throw new Refusal("There is a list of that name already");
+    if (listNames().includes(list)) throw new Refusal("A list with that name already exists");
     await call("POST", `/lists/${encodeURIComponent(list)}/tasks`, { subject });
     return () => go(`${base}/lists/${encodeURIComponent(list)}`);
   }, "list");
@@ -336,7 +336,7 @@ async function unblockPick() {
   const on = task.blockedBy ?? [];
   if (!on.length) return say(`#${id} waits for nothing`);
   if (on.length === 1) return unblock(id, on[0]);
-  const wanted = [{ name: "on", label: "No longer waits for", options: on.map((one) => [one, `#${one}`]) }];
+  const wanted = [{ name: "on", label: "Remove the dependency on", options: on.map((one) => [one, `#${one}`]) }];
   ask(`#${id}`, "No longer wait", wanted, async (typed) => void (await unblock(id, typed.on)));
 }
 
@@ -378,7 +378,7 @@ function nextTheme() {
   const next = themes[(themes.indexOf(localStorage.getItem("taskyard-theme") ?? "system") + 1) % themes.length];
   localStorage.setItem("taskyard-theme", next);
   useTheme();
-  say(next === "system" ? "Light or dark, as the system says" : `Always ${next}`);
+  say(next === "system" ? "Light or dark, following the system" : `Always ${next}`);
 }
 
 export function useTheme() {

@@ -49,7 +49,7 @@ export async function toggleBox(box) {
   const done = await attempt(`Changed #${pane.dataset.task}`, [pane.dataset.task], async () => {
     const read = await readTask(pane.dataset.task);
     const description = withMark(read.task.description, Number(box.dataset.number), box.checked, count);
-    if (description === null) throw new Refusal("The description has other boxes now", "edit it, or look again");
+    if (description === null) throw new Refusal("The checkboxes of the description have changed", "reload it, or edit it");
     return changeRead(read, { description }, (one, other) => one.description !== other.description);
   });
   if (!done) box.checked = !box.checked;
@@ -91,7 +91,7 @@ function edit(field) {
     before = task[field];
     theirs.textContent = shownOf(before);
     theirs.hidden = false;
-    throw new Refusal(`Somebody changed the ${field} meanwhile`, "theirs stands below; save again to write yours over it, or leave with Esc");
+    throw new Refusal(`Someone changed the ${field} in the meantime`, "their version is below; save again to replace it with yours, or leave with Esc");
   };
   const save = async () => {
     if (isOver) return;

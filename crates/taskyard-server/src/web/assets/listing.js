@@ -22,7 +22,7 @@ function listMenu(source) {
   const list = listOf(source);
   const items = [
     { value: "create-list", text: "New list" },
-    ...(list ? [{ value: "rename-list", text: "Rename…" }, { value: "export-list", text: "Export…" }, { value: "merge-list", text: "Take the tasks of another list in…" }, { value: "clear-list", text: "Clear…" }, { value: "remove-list", text: "Remove…" }] : []),
+    ...(list ? [{ value: "rename-list", text: "Rename…" }, { value: "export-list", text: "Export…" }, { value: "merge-list", text: "Merge another list into this one…" }, { value: "clear-list", text: "Clear…" }, { value: "remove-list", text: "Remove…" }] : []),
   ];
   return pick({ heading: list ?? "Lists", anchor: source, options: items, hint: "What to do", does: (act) => deedOf(act, list) });
 }
@@ -75,16 +75,16 @@ function keep({ text, to, count, lost }, list) {
 
 function clear(source) {
   const list = listOf(source);
-  ask(`Clear ${list}`, "Clear it", [{ kind: "words", text: "Every task of the list is removed. The history keeps them: Undo brings them back." }], async () => {
+  ask(`Clear ${list}`, "Clear it", [{ kind: "words", text: "Every task of the list is removed. The history keeps them: Undo restores them." }], async () => {
     await attempt(`Cleared ${list}`, [], () => call("POST", `/lists/${part(list)}/clear`, {}), { list });
   });
 }
 
 function remove(source) {
   const list = listOf(source);
-  const wanted = [{ kind: "words", text: "The list goes with all of its tasks. Its history is kept: taskyard restore brings it back." }, { name: "name", label: `Type ${list} to be sure`, kind: "wide", required: true }];
+  const wanted = [{ kind: "words", text: "The list is removed with all of its tasks. Its history is kept: taskyard restore restores it." }, { name: "name", label: `Type ${list} to be sure`, kind: "wide", required: true }];
   ask(`Remove ${list}`, "Remove it", wanted, async ({ name }) => {
-    if (name.trim() !== list) throw new Refusal("That is not its name");
+    if (name.trim() !== list) throw new Refusal("The name does not match");
     await call("DELETE", `/lists/${part(list)}`);
     return () => go(`${base}/lists`);
   });
@@ -107,15 +107,15 @@ function historyOf(source) {
 function undoRange() {
   const newest = document.querySelector("li[data-revision]")?.dataset.revision ?? "";
   const wanted = [
-    { kind: "words", text: "Everything that happened from the first of these revisions to the last is taken back, the newest first, or nothing of it." },
+    { kind: "words", text: "All changes from the first to the last of these revisions are undone, newest first, or none are." },
     { name: "first", label: "From revision", required: true },
     { name: "last", label: "To revision", required: true, value: newest },
   ];
-  ask("Take several revisions back", "Take back", wanted, async ({ first, last }) => {
+  ask("Undo several revisions", "Undo", wanted, async ({ first, last }) => {
     const [from, to] = [first, last].map((text) => Number(text.trim().replace(/^r/i, "")));
-    if (!(from > 0 && to >= from)) throw new Refusal("Those are no revisions", "they are numbers, the first one first");
+    if (!(from > 0 && to >= from)) throw new Refusal("Invalid revisions", "give two numbers, the earlier one first");
     const { undone } = await call("POST", ofList("/undo"), { revision: from, ...(to > from ? { last: to } : {}) });
-    say(`Took back ${undone.map((one) => `r${one}`).join(", ")}`);
+    say(`Undid ${undone.map((one) => `r${one}`).join(", ")}`);
     return () => go(location.pathname + location.search);
   });
 }

@@ -90,7 +90,7 @@ async function fetchWanted() {
       continue;
     }
     isUpToDate();
-    if (got.answer.status === 401) warn("This browser is no longer let in: open the link that taskyard serve prints.");
+    if (got.answer.status === 401) warn("This browser is no longer signed in: open the link that taskyard serve prints.");
     // What cannot be shown is explained in the place of the tasks.
     else put(got.text, quiet || !got.answer.ok);
   }

@@ -45,7 +45,7 @@ function save(words, ids, read, field, fields) {
     } catch (error) {
       if (!(error instanceof Conflict)) throw error;
       const now = field === "owner" ? `it became ${error.current.owner ? `${error.current.owner}'s` : "nobody's"}` : `its ${field} was changed`;
-      throw new Refusal(`Meanwhile ${now}`, "choose again to overrule that");
+      throw new Refusal(`Meanwhile ${now}`, "choose again to override it");
     }
   });
 }
@@ -90,7 +90,7 @@ const FIELDS = {
   parent: {
     heading: "Part of",
     options: (task, ids) => async (words) => {
-      const none = task?.metadata?.parent && !words ? [{ value: "", text: "Of no other task" }] : [];
+      const none = task?.metadata?.parent && !words ? [{ value: "", text: "No parent" }] : [];
       return [...none, ...(await tasksBut(ids)(words))];
     },
     does: (ids, read, value) => save(value ? `${numbers(ids)} ${ids.length === 1 ? "is a part" : "are parts"} of #${value} now` : `${numbers(ids)} stands alone now`, ids, read, "parent", fieldsOf("parent", value)),
@@ -227,16 +227,16 @@ export async function setMetadata(id) {
   const { task } = await readTask(id);
   const kept = Object.entries(task.metadata ?? {}).filter(([key]) => !["notes"].includes(key));
   const wanted = [
-    { kind: "words", text: kept.length ? kept.map(([key, value]) => `${key} = ${JSON.stringify(value)}`).join("\n") : "It has none yet." },
+    { kind: "words", text: kept.length ? kept.map(([key, value]) => `${key} = ${JSON.stringify(value)}`).join("\n") : "None yet." },
     { name: "key", label: "Key", required: true },
-    { name: "value", label: "Value, as JSON; a key without one is taken away", hint: '"text", 3, ["a", "b"]' },
+    { name: "value", label: "Value, as JSON (empty to remove the key)", hint: '"text", 3, ["a", "b"]' },
   ];
   ask(`Metadata of #${id}`, "Save", wanted, async ({ key, value }) => {
     let read = null;
     try {
       if (value.trim()) read = JSON.parse(value);
     } catch {
-      throw new Refusal("The value is not JSON", 'text stands in quotes: "docs"');
+      throw new Refusal("The value is not JSON", 'put text in quotes: "docs"');
     }
     await attempt(`Changed #${id}`, [id], () => call("PATCH", ofTask(id), { metadata: { [key.trim()]: read } }));
   });

@@ -85,7 +85,7 @@ async fn begin(
     let feed = subscription.feed().map(Arc::clone);
     let whose = agent.clone();
     let start = site.workers().run(Work::Looks, move || feed.map(|feed| feed.start(last.as_ref(), whose.as_ref())));
-    let busy = || Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already");
+    let busy = || Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests are waiting");
     let start = start.await.map_err(|_| busy())?.ok_or_else(busy)??;
     let newest = subscription.feed().map(|feed| feed.newest()).ok_or_else(busy)?;
     let agent = agent.unwrap_or_else(|| site.actor().clone());

@@ -12,8 +12,7 @@ use crate::web::api;
 use crate::web::api::{AnswerForm, Operation, SchemaOf};
 
 const ABOUT: &str = "Task lists for people, agents and programs. Answers have the shapes of `taskyard --json`; errors are `error` objects with \
-                     `code`, `message` and `hint`. `Taskyard-Agent` says who acts; a request that is sent again with the same \
-                     `Idempotency-Key` is not done again.";
+                     `code`, `message` and `hint`. `Taskyard-Agent` names the acting agent; a request that is repeated with the same `Idempotency-Key` takes effect once.";
 
 /// The description of an event stream.
 const EVENTS: &str = "Server-sent events: `ready`, `resumed` or `reset` first, then `commit`, `job_ended`, `message`, `agent_came`, \
@@ -106,17 +105,17 @@ fn opening() -> Value {
         |words: &str, kind: &str| json!({"description": words, "content": {kind: {"schema": {"type": "string"}}}});
     json!({
         "operationId": "openBrowser",
-        "summary": "Open the pages in a browser, once, by a link of `makeLink` or of `taskyard serve`",
+        "summary": "Sign in a browser with a single-use link of `makeLink` or of `taskyard serve`",
         "tags": ["links"],
         "security": [],
         "parameters": [path_parameter("code")],
         "responses": {
-            "200": text("A page that takes the browser to the board", "text/html"),
+            "200": text("A page that redirects to the board", "text/html"),
             "403": text("The request comes from a page of another site", "text/plain"),
-            "405": text("The path answers to GET alone", "application/json"),
-            "410": text("The link was used already, or is too old", "text/html"),
-            "421": text("The Host is not this server's", "text/plain"),
-            "429": text("Too many links that are none came from this address", "text/html"),
+            "405": text("The path supports only GET", "application/json"),
+            "410": text("The link was already used, or has expired", "text/html"),
+            "421": text("The Host header does not name this server", "text/plain"),
+            "429": text("Too many invalid links came from this address", "text/html"),
             "503": text("The browser cannot be signed in now", "text/html"),
         },
     })
@@ -124,7 +123,7 @@ fn opening() -> Value {
 
 fn described(operation: &Operation, error: &Value, schemas: &mut Schemas) -> Value {
     let mut parameters: Vec<Value> = parts_of(operation.path).map(path_parameter).collect();
-    parameters.push(header("Taskyard-Agent", "Who acts, where it is not the name of the token"));
+    parameters.push(header("Taskyard-Agent", "The acting agent, if it is not the name of the token"));
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
@@ -134,22 +133,26 @@ fn described(operation: &Operation, error: &Value, schemas: &mut Schemas) -> Val
     if operation.asks_by_query() {
         parameters.extend(query_parameters(&schema_of_input(operation.input)));
     } else {
-        parameters.push(header("Idempotency-Key", "Sent again with the same key, the request is not done again"));
+        parameters.push(header("Idempotency-Key", "A request repeated with the same key takes effect once"));
         let schema =
             operation.input.map_or_else(|| json!({"type": "object"}), |schema| schema(&mut schemas.taken).to_value());
         let is_needed = schema_of_input(operation.input).get("required").is_some();
         described["requestBody"] = json!({"required": is_needed, "content": {"application/json": {"schema": schema}}});
     }
     if operation.takes_expectations() {
-        parameters
-            .push(header("If-Match", "The ETag of the task as it was read: the change is made only if it is still so"));
+        parameters.push(header(
+            "If-Match",
+            "The ETag of the task as it was read: the change is made only if the task is unchanged",
+        ));
     }
     if operation.id == "showTask" {
-        parameters
-            .push(header("If-None-Match", "The ETag of an earlier answer: it is not sent again where it is the same"));
+        parameters.push(header(
+            "If-None-Match",
+            "The ETag of an earlier answer: the answer is not sent again if it is the same",
+        ));
     }
     if matches!(operation.answer, AnswerForm::Events) {
-        parameters.push(header("Last-Event-ID", "The id of the last event that was heard: what came after it is told"));
+        parameters.push(header("Last-Event-ID", "The id of the last event received: later events are sent"));
     }
     described["parameters"] = Value::Array(parameters);
     described["responses"] = responses(operation, error, &mut schemas.answered);
@@ -169,7 +172,7 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
         AnswerForm::Json => {
             let mut schemas: Vec<Value> = operation.answers.iter().map(|schema| schema(generator).to_value()).collect();
             let schema = if schemas.len() == 1 { schemas.remove(0) } else { json!({ "anyOf": schemas }) };
-            responses.insert(success.clone(), told("What came of it", schema));
+            responses.insert(success.clone(), told("The result", schema));
         }
         AnswerForm::File(_, kind) => {
             let schema = json!({"type": "string"});
@@ -185,42 +188,42 @@ fn responses(operation: &Operation, error: &Value, generator: &mut SchemaGenerat
     for (status, words) in [
         ("400", "The request cannot be understood"),
         ("401", "The token is missing or wrong"),
-        ("403", "The token does not go so far"),
-        ("405", "The path does not answer to this method; `Allow` names those it does"),
-        ("421", "The Host is not this server's"),
+        ("403", "The token's scope does not allow this"),
+        ("405", "The path does not support this method; `Allow` lists the methods it supports"),
+        ("421", "The Host header does not name this server"),
         ("429", "Too many requests"),
-        ("503", "It could not be done: a store out of reach, a lock that others hold, too much to do"),
+        ("503", "It could not be done: the store is unreachable, a lock is held, or the server is overloaded"),
     ] {
         responses.insert(status.to_owned(), told(words, error.clone()));
     }
     if operation.method != Method::GET {
-        let words = "The change is recorded but could not be finished; it must not be asked for again";
+        let words = "The change is recorded but could not be finished; do not repeat the request";
         responses.insert("202".to_owned(), told(words, error.clone()));
     }
     let of_bodies = [
-        ("408", "The body took too long to come"),
+        ("408", "The body took too long to arrive"),
         ("413", "The body is too large"),
-        ("415", "The body is no JSON"),
-        ("422", "Another request came with this `Idempotency-Key`"),
+        ("415", "The body is not JSON"),
+        ("422", "A different request already used this `Idempotency-Key`"),
     ];
     for (status, words) in of_bodies.into_iter().filter(|_| !operation.asks_by_query()) {
         responses.insert(status.to_owned(), told(words, error.clone()));
     }
     if operation.location.is_some() {
-        let location = json!({"description": "Where it is found that was made", "schema": {"type": "string"}});
+        let location = json!({"description": "The address of what was created", "schema": {"type": "string"}});
         responses[&success]["headers"] = json!({ "Location": location });
     }
     if operation.takes_expectations() {
-        let words = "The task is not as `If-Match` expects it: `current` is what it is now, `base` what was expected";
+        let words = "The task does not match `If-Match`: `current` is its state now, `base` the expected state";
         responses.insert("412".to_owned(), told(words, error.clone()));
     }
     if operation.id == "showTask" {
-        responses.insert("304".to_owned(), json!({"description": "It is as `If-None-Match` says"}));
-        let tag = json!({"description": "Which state of the task it is", "schema": {"type": "string"}});
+        responses.insert("304".to_owned(), json!({"description": "Unchanged since `If-None-Match`"}));
+        let tag = json!({"description": "Identifies this state of the task", "schema": {"type": "string"}});
         responses[&success]["headers"] = json!({ "ETag": tag });
     }
-    responses.insert("404".to_owned(), told("There is no such thing", refused.clone()));
-    responses.insert("409".to_owned(), told("A rule refuses it", refused));
+    responses.insert("404".to_owned(), told("It does not exist", refused.clone()));
+    responses.insert("409".to_owned(), told("A rule rejects it", refused));
     Value::Object(responses)
 }
 

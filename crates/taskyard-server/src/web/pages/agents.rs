@@ -64,7 +64,7 @@ fn lease(seen: &Seen, held: &HeldTask) -> Markup {
     html! {
         @match held.lease {
             LeaseShown::Lives(Some(ends)) => span.dim title={ "the lease ends at " (ends) } { (span_in_words(ends.0 - seen.now().0)) " left" },
-            LeaseShown::Ended => span.alarm { "▲ its lease has ended" },
+            LeaseShown::Ended => span.alarm { "▲ its lease has expired" },
             LeaseShown::Lives(None) | LeaseShown::None => @if let Some(taken) = held.since { span.dim { (since(taken, seen.now())) } },
         }
     }
@@ -106,9 +106,9 @@ pub(super) fn view(seen: &Seen) -> Markup {
     html! {
         @if seen.agents.is_empty() {
             div.empty {
-                h2 { "Nobody is at work" }
+                h2 { "No agents are working" }
                 p { "An agent that claims a task is shown here, with how long its lease lasts: " code { "taskyard claim --next --as ana" } }
-                p.dim { "Agents of a team are here from when they join." }
+                p.dim { "Members of a team are listed from the moment they join." }
             }
         }
         ul.agents {
@@ -134,8 +134,8 @@ pub(super) fn view(seen: &Seen) -> Markup {
                         }
                     }
                     @if row.state == MemberState::Ghost && !row.holds.is_empty() {
-                        p.alarm { "Its process has ended and it has tasks still. "
-                            @if seen.may_change() { button type="button" data-act="release-agent" data-agent=(row.name) { "Give them back" } } }
+                        p.alarm { "Its process has ended, and it still has tasks. "
+                            @if seen.may_change() { button type="button" data-act="release-agent" data-agent=(row.name) { "Release them" } } }
                     }
                     @if let Some(request) = seen.mail.plans.get(&row.name).filter(|_| row.state == MemberState::AwaitingApproval && seen.may_change()) {
                         @let team = seen.mail.team.as_deref();

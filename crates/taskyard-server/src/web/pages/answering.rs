@@ -52,7 +52,7 @@ pub(crate) async fn page(State(site): State<Arc<Site>>, request: Request) -> Res
         Ok(Err(problem)) => not_shown(&site, &problem),
         Err(_) => not_shown(
             &site,
-            &Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests wait already")
+            &Problem::new(ProblemKind::GaveUp, "too_busy", "too many requests are waiting")
                 .hint("ask again in a second"),
         ),
     }

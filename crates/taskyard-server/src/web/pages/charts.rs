@@ -29,12 +29,9 @@ pub(super) fn view(seen: &Seen) -> Markup {
     let begun = past.begun().unwrap_or(now);
     let yesterday = Timestamp(now.0 - DAY);
     let figures = [
-        ("How much is done", burn_up_svg(&burn_up(past, begun, now, MOMENTS), &zone)),
-        (
-            "Who was at work in the last day",
-            agents_at_work_svg(&agents_at_work(past, yesterday, now), yesterday, now, &zone),
-        ),
-        ("What took longest", time_in_state_svg(&time_in_state(past, &known.tasks, now, LONGEST))),
+        ("Progress", burn_up_svg(&burn_up(past, begun, now, MOMENTS), &zone)),
+        ("Activity in the last day", agents_at_work_svg(&agents_at_work(past, yesterday, now), yesterday, now, &zone)),
+        ("Longest tasks", time_in_state_svg(&time_in_state(past, &known.tasks, now, LONGEST))),
     ];
     html! {
         div.charts {

@@ -46,7 +46,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                         (columns(seen, lane))
                     }
                 }
-                @if left_out > 0 { p.more { (left_out) " lanes more: a filter shows fewer at once" } }
+                @if left_out > 0 { p.more { (left_out) " more lanes: use a filter to show fewer" } }
             }
         }
     }
@@ -82,7 +82,7 @@ fn lanes<'a>(seen: &Seen, tasks: &[&'a Task]) -> Option<Vec<Lane<'a>>> {
     }
     let words = |value: &str| match (field, value) {
         ("owner", "") => "Nobody".to_owned(),
-        ("parent", "") => "Part of nothing".to_owned(),
+        ("parent", "") => "No parent".to_owned(),
         ("tag", "") => "No tag".to_owned(),
         (_, "") => "No priority".to_owned(),
         ("parent", id) => {

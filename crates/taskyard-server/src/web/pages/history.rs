@@ -46,16 +46,16 @@ pub(super) fn view(seen: &Seen) -> Markup {
     html! {
         div.above.tools {
             button type="button" data-act="history-of" aria-haspopup="dialog" { "Of " b { (of.map_or_else(|| "everybody".to_owned(), one_line)) } " ▾" }
-            @if seen.may_change() && !steps.is_empty() { button type="button" data-act="undo-range" { "Take several back" } }
+            @if seen.may_change() && !steps.is_empty() { button type="button" data-act="undo-range" { "Undo several" } }
         }
         @if steps.is_empty() {
             div.empty {
                 @if of.is_some() {
-                    h2 { "Nothing of that kind has happened" }
+                    h2 { "No matching changes" }
                     p { a href=(PageAddress { open: None, from: None, ..seen.address.clone() }.href()) { "Show everything" } }
                 } @else {
                     h2 { "Nothing has happened yet" }
-                    p { "Everything that anybody does to a task is written down here, and can be taken back." }
+                    p { "Every change to a task is recorded here and can be undone." }
                 }
             }
         }
@@ -91,12 +91,12 @@ fn shown(seen: &Seen, step: &Step, offer: Option<&UndoOffer>, is_own_newest: boo
             }
             @match offer.filter(|offer| seen.may_change() || matches!(offer, UndoOffer::Undone(_))) {
                 Some(UndoOffer::Alone) => button type="button" data-act="undo-revision" data-revision=(step.revision) {
-                    "Take back" span.sr { " revision " (step.revision) } @if is_own_newest { kbd aria-hidden="true" { "u" } }
+                    "Undo" span.sr { " revision " (step.revision) } @if is_own_newest { kbd aria-hidden="true" { "u" } }
                 },
                 Some(UndoOffer::WithLater { last, later }) => button type="button" data-act="undo-revision" data-revision=(step.revision) data-last=(last) {
-                    "Take back with the " @if *later == 1 { "later change" } @else { (later) " later changes" } span.sr { " revision " (step.revision) }
+                    "Undo with the " @if *later == 1 { "later change" } @else { (later) " later changes" } span.sr { " revision " (step.revision) }
                 },
-                Some(UndoOffer::Undone(undo)) => span.dim { "taken back in " a href={ "#r" (undo.revision) } { "r" (undo.revision) } },
+                Some(UndoOffer::Undone(undo)) => span.dim { "undone in " a href={ "#r" (undo.revision) } { "r" (undo.revision) } },
                 Some(UndoOffer::Refused) | None => {},
             }
         }

@@ -20,7 +20,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
         return html! {
             div.empty {
                 h2 { "No background commands" }
-                p { "Start one for a task and its output is here, live: " code { "taskyard job run --task 7 -- cargo test" } }
+                p { "Start one for a task to see its output live here: " code { "taskyard job run --task 7 -- cargo test" } }
                 @if seen.may_run_commands { p { button.primary type="button" data-act="job" { "Run a command" } } }
             }
         };
@@ -85,7 +85,7 @@ pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
     let tail = seen.jobs.as_ref().map(|jobs| tail_of(jobs, &row.id, TAIL));
     let (text, next) = match tail {
         Some(Ok(tail)) => tail,
-        Some(Err(why)) => (format!("what it wrote cannot be read: {why}"), 0),
+        Some(Err(why)) => (format!("its output cannot be read: {why}"), 0),
         None => (String::new(), 0),
     };
     html! {
@@ -95,8 +95,8 @@ pub(super) fn output(seen: &Seen, row: &JobRow) -> Markup {
                 @if row.is_going_on() && seen.may_change() { button type="button" data-act="stop-job" data-job=(row.id) { "Stop" } }
             }
             pre.tail id={ "tail-" (row.id) } data-job=(row.id) data-next=(next) data-runs[row.is_going_on()] tabindex="0"
-                aria-label="What it wrote" { (coloured(&text)) }
-            @if text.is_empty() && !row.is_going_on() { p.dim { "It wrote nothing." } }
+                aria-label="Output" { (coloured(&text)) }
+            @if text.is_empty() && !row.is_going_on() { p.dim { "No output." } }
         }
     }
 }

@@ -38,37 +38,40 @@ const KEYS: [(&str, &str, Action); 25] = [
 /// Actions that the terminal board lacks or describes differently.
 const MORE: [(&str, &str, &str); 25] = [
     ("E", "edit-all", "change every field of it"),
-    ("m", "menu", "show everything that can be done with it"),
+    ("m", "menu", "show all actions for it"),
     ("P", "set-priority", "choose its priority"),
     ("T", "set-tags", "choose its tags"),
     ("D", "set-due", "choose when it is due"),
-    ("", "set-defer", "choose before when it is not ready"),
+    ("", "set-defer", "choose when it becomes ready"),
     ("", "set-estimate", "choose how long it will take"),
-    ("", "set-parent", "choose what it is a part of"),
-    ("", "set-blocks", "choose what waits for it"),
+    ("", "set-parent", "choose its parent"),
+    ("", "set-blocks", "choose its dependents"),
     ("", "set-kind", "choose its kind"),
-    ("f", "focus", "show it in the graph, with what it waits for and what waits for it"),
+    ("f", "focus", "show it in the graph with its neighbours"),
     ("", "copy-link", "copy its link"),
-    ("", "take-back", "take back its newest change"),
-    ("u", "undo", "take back your newest change, in the history the one that has the focus"),
-    ("U", "redo", "take the last undo back"),
-    (":", "palette", "find anything by its name; Ctrl-K, too"),
-    ("!", "next-need", "show what needs you"),
+    ("", "take-back", "undo its newest change"),
+    ("u", "undo", "undo your newest change, or the focused one in the history"),
+    ("U", "redo", "redo the last undone change"),
+    (":", "palette", "find anything by name (also Ctrl-K)"),
+    ("!", "next-need", "show what needs your attention"),
     ("?", "help", "explain the keys"),
-    ("", "create-list", "make a list and its first task"),
+    ("", "create-list", "create a list and its first task"),
     ("", "list-menu", "rename, export, merge, clear or remove the list"),
     ("", "save-filter", "keep this filter beside the lists"),
     ("", "job", "run a command"),
-    ("", "invite", "make a link that lets another browser in"),
-    ("", "theme", "switch between light, dark and what the system says"),
-    ("", "log-out", "log this browser out"),
+    ("", "invite", "create a link that signs in another browser"),
+    ("", "theme", "switch between light, dark and the system setting"),
+    ("", "log-out", "log out this browser"),
 ];
 
 /// The keys by group.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Move around", &["down", "up", "left", "right", "open", "close", "filter", "next-need", "palette", "help"]),
-    ("Make and write", &["create", "create-part", "edit", "edit-all", "note", "undo", "redo"]),
-    ("Move a task on", &["start", "done", "reopen", "cancel", "claim", "release", "move-left", "move-right", "delete"]),
+    ("Create and edit", &["create", "create-part", "edit", "edit-all", "note", "undo", "redo"]),
+    (
+        "Change the status",
+        &["start", "done", "reopen", "cancel", "claim", "release", "move-left", "move-right", "delete"],
+    ),
     (
         "Its properties",
         &["menu", "assign", "set-priority", "set-tags", "set-due", "blocked-by", "unblock-pick", "focus"],
@@ -137,12 +140,12 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
                     }
                 }
             }
-            @if seen.may_change() { p.dim { "Cards can be dragged into another column; by the handle at their right edge, or with Alt held, onto the card that they wait for." } }
+            @if seen.may_change() { p.dim { "Drag a card into another column to change its status. Drag it by the handle at its right edge, or with Alt held, onto another card to make it depend on that card." } }
             form method="dialog" { button type="submit" { "Close" } }
         }
         dialog #palette aria-label="Find anything" {
             input #palette-text type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-label="Find anything"
-                placeholder="A task, a list, something to do" autocomplete="off" spellcheck="false";
+                placeholder="A task, a list, an action" autocomplete="off" spellcheck="false";
             ul #palette-list role="listbox" aria-label="Found" {
                 @for (key, act, action) in KEYS.iter().skip(6).filter(|(_, act, _)| is_offered(seen, act)) {
                     (command(act, info(*action).name, info(*action).help, key))
@@ -171,7 +174,7 @@ pub(super) fn dialogs(seen: &Seen) -> Markup {
             }
         }
         dialog #invited aria-labelledby="invited-title" {
-            h2 #invited-title { "A link for one browser" }
+            h2 #invited-title { "A single-use link" }
             p #invited-words {}
             input #invited-link type="text" readonly aria-label="The link";
             form method="dialog" { button.primary type="submit" { "Close" } }

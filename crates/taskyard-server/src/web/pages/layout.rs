@@ -58,16 +58,16 @@ pub(super) fn whole(seen: &Seen, since: Option<&str>) -> Markup {
                     a.home href={ (base) "/lists" } title="All lists" aria-label="All lists" { (logo()) }
                     (Part::Views.draw(seen))
                     div.tools {
-                        span.you title="What you do here is recorded under this name" {
+                        span.you title="Your actions are recorded under this name" {
                             "you are " b { (texts::one_line(seen.yard.actor().as_str())) } @if !seen.may_change() { " (read only)" }
                         }
                         @if seen.may_change() {
                             button #new type="button" data-act="create" title="New task (c)" { "New" kbd aria-hidden="true" { "c" } }
-                            button type="button" data-act="invite" title="Make a link for another browser" { "Invite" }
+                            button type="button" data-act="invite" title="Create a link for another browser" { "Invite" }
                         }
                         button #palette-button type="button" data-act="palette" title="Find anything (Ctrl-K)" { "Find" kbd aria-hidden="true" { "Ctrl K" } }
                         button type="button" data-act="theme" title="Light or dark" aria-label="Light or dark" { "◐" }
-                        button type="button" data-act="log-out" title="Log this browser out" aria-label="Log out" { (log_out_sign()) }
+                        button type="button" data-act="log-out" title="Log out this browser" aria-label="Log out" { (log_out_sign()) }
                         button type="button" data-act="help" title="Keys (?)" aria-label="Keys" { "?" }
                     }
                 }
@@ -93,17 +93,17 @@ pub(crate) fn problem(base: &str, message: &str, hint: Option<&str>) -> Markup {
         @if let Some(hint) = hint { p.dim { (hint) } }
         p { a href={ (base) "/lists" } { "All lists" } }
     };
-    alone(base, &html! {}, "This cannot be shown", &said)
+    alone(base, &html! {}, "This page cannot be shown", &said)
 }
 
 /// Renders the page for a browser that is not signed in.
 pub(crate) fn closed(base: &str) -> Markup {
     let said = html! {
-        p { "Open the link that " code { "taskyard serve" } " printed: it lets one browser in, once." }
-        p { "If it was used already, run " code { "taskyard serve" } " again on the same machine: while the server runs, it prints a new link." }
+        p { "Open the link that " code { "taskyard serve" } " printed: it signs in one browser, once." }
+        p { "If it was already used, run " code { "taskyard serve" } " again on the same machine: it prints a new link while the server runs." }
         p { a href="" { "Try again" } }
     };
-    alone(base, &html! {}, "This browser is not let in yet", &said)
+    alone(base, &html! {}, "This browser is not signed in yet", &said)
 }
 
 /// Renders the page of a link. Its script stores the pages' secret and continues to the board.
@@ -114,7 +114,7 @@ pub(crate) fn opening(secret: &str, base: &str) -> Markup {
         // Without scripts, the pages are read-only.
         noscript { meta http-equiv="refresh" content={ "0;url=" (base) "/" }; }
     };
-    alone(base, &more, "You are let in", &html! { p { a href={ (base) "/" } { "Go on to the board" } } })
+    alone(base, &more, "You are signed in", &html! { p { a href={ (base) "/" } { "Open the board" } } })
 }
 
 /// Renders a short message in the board's layout, without any list.
@@ -161,7 +161,7 @@ fn views(seen: &Seen) -> Markup {
         div #views data-list=[list] data-view=(address.view.word()) data-title=(title(seen)) {
             h1 { (if is_of_list { address.list.as_str() } else { "Lists" }) }
             @if seen.may_change() {
-                button.more-button type="button" data-act="list-menu" data-list=[list] aria-haspopup="dialog" aria-label="What to do with the list" { "⋯" }
+                button.more-button type="button" data-act="list-menu" data-list=[list] aria-haspopup="dialog" aria-label="Actions for the list" { "⋯" }
             }
             nav aria-label="Views" {
                 @for view in View::OF_LIST.into_iter().filter(|_| is_of_list) {

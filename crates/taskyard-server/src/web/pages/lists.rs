@@ -54,7 +54,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     rows.sort_by_key(|row| (row.alive.is_empty() && row.gone.is_none(), Reverse(row.changed)));
     html! {
         @if rows.is_empty() {
-            p.empty { "There is no list yet. Make a task and there is one: " code { "taskyard create \"Write the parser\"" } }
+            p.empty { "No lists yet. Create a task to get one: " code { "taskyard create \"Write the parser\"" } }
         }
         @if seen.may_change() { p.above { button type="button" data-act="create-list" { "New list" } } }
         ul.lists {
@@ -63,7 +63,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                 li id={ "list-" (row.list) } data-item {
                     a.open href=(address.href()) { (one_line(row.list.as_str())) }
                     @if seen.may_change() {
-                        button.more-button type="button" data-act="list-menu" data-list=(row.list) aria-haspopup="dialog" aria-label={ "What to do with " (row.list) } { "⋯" }
+                        button.more-button type="button" data-act="list-menu" data-list=(row.list) aria-haspopup="dialog" aria-label={ "Actions for " (row.list) } { "⋯" }
                     }
                     @if let Some(gone) = &row.gone {
                         span.alarm { "▲ gone: " (count(gone.open, "open task", "open tasks")) }
@@ -72,7 +72,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
                     (bar(row.counts))
                     div.facts {
                         @if let Some(needs) = seen.needs_of_lists.get(&row.list).copied().filter(|needs| *needs > 0) {
-                            span.alarm { "▲ " (needs) (if needs == 1 { " needs you" } else { " need you" }) }
+                            span.alarm { "▲ " (needs) (if needs == 1 { " needs attention" } else { " need attention" }) }
                         }
                         @let [pending, in_progress, completed] = row.counts;
                         @if row.counts == [0; 3] { span.dim { "empty" } }
@@ -102,13 +102,13 @@ pub(super) fn nothing_here(seen: &Seen) -> Markup {
         div.empty {
             @if let Some(gone) = seen.survey.gone.as_ref().filter(|gone| gone.open > 0) {
                 h2.alarm { "▲ " (count(gone.open, "open task is gone", "open tasks are gone")) }
-                p { "Nobody deleted them here: another program removed their files. They can be brought back as they were." }
-                @if seen.may_change() { p { button.primary type="button" data-act="restore" { "Bring them back" } } }
+                p { "They were not deleted here: another program removed their files. They can be restored as they were." }
+                @if seen.may_change() { p { button.primary type="button" data-act="restore" { "Restore them" } } }
             } @else {
                 h2 { "No tasks yet" }
-                p { "Make the first one with " kbd { "c" } ", or from a shell:" }
+                p { "Create the first one with " kbd { "c" } ", or from a shell:" }
                 p { code { "taskyard --list " (seen.address.list) " create \"Write the parser\"" } }
-                p.dim { "What agents write to this list appears here by itself." }
+                p.dim { "Changes by agents appear here automatically." }
                 @if seen.may_change() { p { button.primary type="button" data-act="create" { "New task" } } }
             }
         }

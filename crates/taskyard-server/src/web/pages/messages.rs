@@ -76,7 +76,7 @@ fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
     let name = if with == "*" { "everybody" } else { with };
     html! {
         section.conversation data-unread[seen.may_change() && unread > 0] data-with=(with) data-team=[seen.mail.team.as_deref()] data-key={ (seen.address.list) "/" (with) } aria-label={ "Conversation with " (name) } {
-            @if letters.is_empty() { p.dim { "Nothing was written yet." } }
+            @if letters.is_empty() { p.dim { "No messages yet." } }
             ol.letters {
                 @for letter in letters.iter().skip(skipped) {
                     @let is_own = matches!(letter.state, LetterState::Sent(_));
@@ -107,15 +107,15 @@ fn conversation(seen: &Seen, with: &str, thread: Option<&Thread>) -> Markup {
 fn nobody(seen: &Seen) -> Markup {
     html! {
         div.empty {
-            h2 { "You are in no team of this list" }
+            h2 { "You are not in a team of this list" }
             @match &seen.mail.team {
                 Some(team) => {
-                    p { "The list belongs to the team " b { (one_line(team)) } ". Members write to each other." }
+                    p { "The list belongs to the team " b { (one_line(team)) } ". Its members can send each other messages." }
                     @if seen.may_change() { p { button.primary type="button" data-act="join" data-team=(team) { "Join as " (seen.yard.actor()) } } }
                 },
                 None => {
-                    p { "Members of a team write to each other." }
-                    @if seen.may_change() { p { button.primary type="button" data-act="create-team" { "Make a team" } } }
+                    p { "Members of a team can send each other messages." }
+                    @if seen.may_change() { p { button.primary type="button" data-act="create-team" { "Create a team" } } }
                     p.dim { "Or from a shell: " code { "taskyard team create " (seen.address.list) } }
                 },
             }

@@ -56,7 +56,7 @@ pub(super) fn view(seen: &Seen) -> Markup {
     let after = from + ROWS;
     html! {
         @if rows.is_empty() {
-            p.empty { "No task is like that. " a href=(address.at(address.list.clone(), address.view).href()) { "Show all" } }
+            p.empty { "No matching tasks. " a href=(address.at(address.list.clone(), address.view).href()) { "Show all" } }
         } @else {
             // The total number of tasks on all pages, if a query finds them all.
             @let total = (!address.needs && tasks.len() > rows.len()).then_some(tasks.len());

@@ -37,7 +37,7 @@ pub(super) fn pane(seen: &Seen) -> Markup {
                 None => {
                     nav.head { a.back href=(back) data-act="close" { "‹ Back" } }
                     p { "There is no task #" (id) " in this list." }
-                    p.dim { "It may have been deleted; the history can bring it back." }
+                    p.dim { "It may have been deleted; the history can restore it." }
                 },
             }
         }
@@ -227,7 +227,7 @@ fn group<'a>(seen: &Seen, words: &str, ids: impl Iterator<Item = &'a TaskId>, wa
                 li data-to=(id) {
                     (edge(seen, id))
                     @if waits.is_some() && seen.may_change() {
-                        button.link type="button" data-act="unblock" data-on=(id) aria-label={ "No longer wait for #" (id) } title="No longer wait for it" { "×" }
+                        button.link type="button" data-act="unblock" data-on=(id) aria-label={ "Remove the dependency on #" (id) } title="Remove the dependency" { "×" }
                     }
                 }
             } }

@@ -23,12 +23,12 @@ pub(super) fn line(seen: &Seen) -> Markup {
     let is_typing = address.rows.is_some();
     let key = (address.view != View::Lists).then(|| format!("{}/{}", address.list, address.view.word()));
     html! {
-        section #truth data-key=[key] aria-label="How the list stands" {
+        section #truth data-key=[key] aria-label="Status of the list" {
             @if address.view != View::Lists {
                 @if !is_typing { div.counts #counts data-keep {
                     @if needs > 0 {
                         a.alarm href=(PageAddress { needs: true, ..address.chosen("") }.href()) aria-current=[address.needs.then_some("true")] {
-                            b { "▲ " (needs) } (if needs == 1 { " needs you" } else { " need you" })
+                            b { "▲ " (needs) } (if needs == 1 { " needs attention" } else { " need attention" })
                         }
                     }
                     (part(address, "active", "◼", at_work, "in progress", "status:in_progress"))
@@ -85,10 +85,10 @@ fn others(seen: &Seen) -> Markup {
     let at = |view| seen.address.at(seen.address.list.clone(), view);
     let unread = seen.mail.unread();
     html! {
-        ul.needs aria-label="What else needs you" {
+        ul.needs aria-label="What else needs attention" {
             @for row in seen.agents.iter().filter(|row| row.needs_a_person()) {
                 li { span.alarm { "▲ " } a href=(at(View::Agents).href()) { (one_line(&row.name)) }
-                    (if row.state == MemberState::Ghost { " is gone and has tasks still" } else { " waits for its plan to be approved" }) }
+                    (if row.state == MemberState::Ghost { " is gone and still has tasks" } else { " is waiting for approval of its plan" }) }
             }
             @for row in seen.job_rows.iter().filter(|row| row.needs_a_person) {
                 li { span.alarm { "▲ " } a href=(PageAddress { open: Some(row.id.as_str().to_owned()), ..at(View::Jobs) }.href()) { (one_line(&row.description)) }

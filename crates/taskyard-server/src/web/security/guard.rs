@@ -169,14 +169,15 @@ impl Refused {
     pub(crate) const fn advice(self) -> &'static str {
         match self {
             Self::Host => {
-                "this server answers to its address, to localhost and to the names of `serve --host` and `--public-url` only"
+                "this server answers only to its address, to localhost and to the names given with `serve --host` and \
+                 `--public-url`"
             }
-            Self::Origin => "this server answers to its own pages only",
-            Self::NoOrigin => "a browser has to say from which page it changes something",
-            Self::Token => "send `Authorization: Bearer TOKEN`; `taskyard serve` says where the token is",
-            Self::Scope => "this token may not do that; make one with a wider `--scope`",
+            Self::Origin => "this server accepts requests only from its own pages",
+            Self::NoOrigin => "a browser must state the page from which it makes a change",
+            Self::Token => "send `Authorization: Bearer TOKEN`; `taskyard serve` shows where the token is",
+            Self::Scope => "this token does not allow that; create one with a wider `--scope`",
             Self::Page => {
-                "this browser may only look: the request does not prove that it comes from a page of this server"
+                "this browser is read-only: the request does not prove that it comes from a page of this server"
             }
             Self::TooMany => "too many wrong tokens came from this address; wait a second",
         }

@@ -185,7 +185,7 @@ fn known<T>(found: Result<Vec<T>, Error>, findings: &mut Vec<Finding>) -> Result
 }
 
 pub(super) fn large_journal(size: u64, limit: u64) -> Option<Finding> {
-    let message = || format!("the journal of the list takes {}, and may take {}", in_words(size), in_words(limit));
+    let message = || format!("the journal of the list takes {}; the limit is {}", in_words(size), in_words(limit));
     let file = || Some("journal.sqlite".to_owned());
     (size > limit).then(|| Finding::of_surroundings(FindingCode::LargeJournal, file(), message()))
 }
@@ -195,9 +195,9 @@ pub(super) fn gone_lists(gone: &[(ListId, u64)]) -> Option<Finding> {
     let size = in_words(gone.iter().map(|(_, size)| size).sum());
     let message = match gone {
         [] => return None,
-        [(list, _)] => format!("list {list} is gone, and what is remembered of it takes {size}"),
+        [(list, _)] => format!("list {list} is gone, and its history takes {size}"),
         [(list, _), others @ ..] => {
-            format!("list {list} and {} more are gone, and what is remembered of them takes {size}", others.len())
+            format!("list {list} and {} more are gone, and their history takes {size}", others.len())
         }
     };
     Some(Finding::of_surroundings(FindingCode::GoneLists, None, message))
@@ -205,7 +205,7 @@ pub(super) fn gone_lists(gone: &[(ListId, u64)]) -> Option<Finding> {
 
 /// Returns the finding that cleanup is suspended because the clock has jumped.
 pub(super) fn clock_in_doubt(doubt: ClockDoubt) -> Finding {
-    let message = format!("{doubt}; `taskyard gc` asks whether it is right");
+    let message = format!("{doubt}; `taskyard gc` asks whether the clock is right");
     Finding::of_surroundings(FindingCode::ClockInDoubt, None, message)
 }
 
@@ -283,7 +283,7 @@ mod tests {
     fn a_journal_is_told_of_once_it_is_larger_than_it_may_get() {
         assert_eq!(large_journal(1 << 20, 1 << 20), None);
         let told = large_journal((5 << 20) + 1, 1 << 20).unwrap();
-        assert_eq!(told.message, "the journal of the list takes 5.0 MB, and may take 1.0 MB");
+        assert_eq!(told.message, "the journal of the list takes 5.0 MB; the limit is 1.0 MB");
     }
 
     #[test]
@@ -291,9 +291,9 @@ mod tests {
         let list = |name: &str| ListId::new(name).unwrap();
         assert_eq!(gone_lists(&[]), None);
         let told = |gone: &[(ListId, u64)]| gone_lists(gone).unwrap().message;
-        assert_eq!(told(&[(list("a"), 10)]), "list a is gone, and what is remembered of it takes 10 bytes");
+        assert_eq!(told(&[(list("a"), 10)]), "list a is gone, and its history takes 10 bytes");
         let gone = [(list("a"), 1000), (list("b"), 1048), (list("c"), 512)];
-        assert_eq!(told(&gone), "list a and 2 more are gone, and what is remembered of them takes 2.5 KB");
+        assert_eq!(told(&gone), "list a and 2 more are gone, and their history takes 2.5 KB");
     }
 
     #[test]

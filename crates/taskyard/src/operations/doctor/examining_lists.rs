@@ -197,8 +197,8 @@ impl Yard {
             by => by?,
         };
         let doing = match &by {
-            Some(_) => format!("put {} back as it was last seen; the journal keeps what it holds now", file_of(&task)),
-            None => format!("take {} out of the list; the journal keeps what it holds", file_of(&task)),
+            Some(_) => format!("restore {} as it was last seen; the journal keeps its current content", file_of(&task)),
+            None => format!("remove {} from the list; the journal keeps its content", file_of(&task)),
         };
         Ok((FindingCode::Unreadable, Some(Fix::Replace { task, broken, by, doing })))
     }

@@ -76,54 +76,54 @@ impl Fix {
             Self::Mend(mend) => mend.describe(),
             Self::Replace { doing, .. } => doing.clone(),
             Self::Renumber(task) => {
-                format!("give task {} the next number, and its edges with it", task.as_str().escape_debug())
+                format!("give task {} the next number, and update its edges", task.as_str().escape_debug())
             }
             Self::Sweep(Litter::StaleLock { path, .. }) => format!("remove the lock `{}`", path.display()),
             Self::Sweep(Litter::LockInTheWay { path, .. }) => {
-                format!("take `{}` away, once it is sure that nobody holds it", path.display())
+                format!("remove `{}` once it is certain that no process holds it", path.display())
             }
             Self::Sweep(Litter::SpecialFile { path, .. }) => {
                 format!("rename `{0}` to `{0}.unreadable`, without opening it", path.display())
             }
             Self::Sweep(Litter::Leftover { path }) => format!("remove `{}`", path.display()),
             Self::Sweep(Litter::BadMark { path, .. } | Litter::UnreadableMark { path, .. }) => {
-                format!("write the highest number that was used into `{}`", path.display())
+                format!("write the highest used number to `{}`", path.display())
             }
-            Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} into `{}`", path.display()),
+            Self::Sweep(Litter::LowMark { path, used, .. }) => format!("write {used} to `{}`", path.display()),
             Self::Sweep(Litter::Shadowed { path, .. }) => {
-                format!("rename `{0}` to `{0}.old`, which is no task", path.display())
+                format!("rename `{0}` to `{0}.old`, which is not read as a task", path.display())
             }
             Self::Sweep(Litter::TornFile { path }) => {
                 format!(
-                    "keep what `{0}` holds as `{0}.unreadable`, and bring the tasks back from the journal",
+                    "keep the content of `{0}` as `{0}.unreadable`, and restore the tasks from the journal",
                     path.display()
                 )
             }
             Self::Sweep(Litter::HiddenTwice { path, task }) => {
-                format!("rename `{}` to .{}, as if it were hidden once", path.display(), file_of(task))
+                format!("rename `{}` to .{}", path.display(), file_of(task))
             }
             Self::Sweep(Litter::HiddenWork { path, task }) => {
                 format!("rename `{}` to {}", path.display(), file_of(task))
             }
             Self::MendJournal => {
-                "keep the journal aside as it is (`journal.sqlite.damaged-...`), save what can be read of it, \
+                "keep the damaged journal (`journal.sqlite.damaged-...`), save what can be read from it, \
                                   and begin a new one from the files"
                     .to_owned()
             }
-            Self::Restore(tasks) => format!("bring {} back from the journal", counted(tasks.len(), "task")),
-            Self::EndJob(job) => format!("record that {job} is lost, and end what is left of it"),
+            Self::Restore(tasks) => format!("restore {} from the journal", counted(tasks.len(), "task")),
+            Self::EndJob(job) => format!("record that {job} is lost, and end its remaining processes"),
             Self::MendTeam(TeamTrouble::LockInTheWay { path, .. }) => {
-                format!("take `{}` away, once it is sure that nobody holds it", path.display())
+                format!("remove `{}` once it is certain that no process holds it", path.display())
             }
             Self::MendTeam(TeamTrouble::SpecialFile { path, .. }) => {
                 format!("rename `{0}` to `{0}.unreadable`, without opening it", path.display())
             }
             Self::MendTeam(_) => {
-                "keep what can be read of it, and a copy of it as it is in the data directory".to_owned()
+                "keep what can be read from it, and save a copy of it in the data directory".to_owned()
             }
             Self::PutBack(lost) => put_back_in_words(lost),
             Self::LetGo { team, member } => {
-                format!("take {member} out of team {team}, give its tasks back and tell the others")
+                format!("remove {member} from team {team}, release its tasks and notify the others")
             }
         }
     }
@@ -137,7 +137,7 @@ fn put_back_in_words(lost: &StillLost) -> String {
     let fields: Vec<String> = lost.losses.iter().map(name).collect();
     match &lost.losses[..] {
         [Loss { field: TaskField::Deletion, .. }, ..] => format!("delete task {} again", lost.task),
-        _ => format!("put {} of task {} back", fields.join(", "), lost.task),
+        _ => format!("reapply {} of task {}", fields.join(", "), lost.task),
     }
 }
 
@@ -159,7 +159,7 @@ impl Finding {
             code: FindingCode::NumberTooLarge,
             file: Some(file),
             message: format!(
-                "the number of task {} is above {LARGEST_NUMBER}: nobody can count on from it",
+                "the number of task {} is above {LARGEST_NUMBER}, so there is no next number",
                 task.as_str().escape_debug()
             ),
             fix: Some(Fix::Renumber(task.clone())),
@@ -196,31 +196,31 @@ impl Finding {
             Litter::UnreadableMark { path, why } => {
                 (FindingCode::BadMark, path, format!("the mark cannot be read: {why}"))
             }
-            Litter::Leftover { path } => (FindingCode::Leftover, path, "a temporary file that nobody needs".to_owned()),
+            Litter::Leftover { path } => {
+                (FindingCode::Leftover, path, "a temporary file that is no longer needed".to_owned())
+            }
             Litter::BadMark { path, found } => (
                 FindingCode::BadMark,
                 path,
-                format!("the mark holds `{}`, which is no number that counts", found.escape_debug()),
+                format!("the mark holds `{}`, which is not a valid number", found.escape_debug()),
             ),
             Litter::LowMark { path, mark, used } => {
-                (FindingCode::MarkTooLow, path, format!("the mark says {mark}, and number {used} was used"))
+                (FindingCode::MarkTooLow, path, format!("the mark says {mark}, but number {used} was used"))
             }
-            Litter::Shadowed { path, task } => (
-                FindingCode::DuplicateId,
-                path,
-                format!("task {task} is there a second time, hidden; that one counts for nobody"),
-            ),
+            Litter::Shadowed { path, task } => {
+                (FindingCode::DuplicateId, path, format!("task {task} has a second, hidden file that no program reads"))
+            }
             Litter::TornFile { path } => (FindingCode::Unreadable, path, "nothing can be read from it".to_owned()),
             Litter::HiddenTwice { path, task } => (
                 FindingCode::Invisible,
                 path,
-                format!("task {task} is hidden twice, and those who hid it do not find it by this name"),
+                format!("task {task} is hidden twice, and the program that hid it does not find it under this name"),
             ),
             Litter::HiddenWork { path, task } => (
                 FindingCode::Invisible,
                 path,
                 format!(
-                    "task {task} is hidden from Claude Code 2.1.34 and 2.1.325 by its dot name, and it is not done"
+                    "task {task} is hidden from Claude Code 2.1.34 and 2.1.325 by its dot name, but it is not done"
                 ),
             ),
         };
@@ -249,7 +249,7 @@ impl Finding {
             code: FindingCode::UnfinishedMove,
             task: None,
             file: why.path().and_then(file_name),
-            message: format!("a move of tasks between this list and another is not finished: {why}"),
+            message: format!("a move of tasks between this list and another is unfinished: {why}"),
             fix: None,
         }
     }
@@ -281,7 +281,7 @@ impl Finding {
             code: FindingCode::NewerFormat,
             task: None,
             file: file_name(path),
-            message: format!("`{}` is left as it is: {version}", path.display()),
+            message: format!("`{}` is not changed: {version}", path.display()),
             fix: None,
         }
     }
@@ -303,17 +303,16 @@ impl Finding {
             }
             SharedFault::Mismatch { revision, task } => {
                 let message =
-                    format!("revision {revision} changed task {task} from another state than the one before it");
+                    format!("revision {revision} changed task {task} from a state other than the previous one");
                 (FindingCode::HistoryMismatch, Some(task), message)
             }
             SharedFault::Differs { task } => {
-                let message = format!("task {task} is not as its last entry in the journal left it");
+                let message = format!("task {task} differs from its last entry in the journal");
                 (FindingCode::HistoryMismatch, Some(task), message)
             }
             SharedFault::WentBack { at, lost: Some((list, known, found)) } => {
-                let message = format!(
-                    "at {at} the database was found at revision {found} of list {list}, which had {known} before"
-                );
+                let message =
+                    format!("at {at} the database had list {list} at revision {found}, after revision {known} before");
                 (FindingCode::WentBack, None, message)
             }
             SharedFault::WentBack { at, lost: None } => {
@@ -345,7 +344,7 @@ impl Finding {
     pub(super) fn of_missing(missing: &Removed) -> Self {
         let task = &missing.task;
         let how = match missing.entry.op {
-            Op::Undo => format!("an undo by {} took away what was restored", missing.entry.actor),
+            Op::Undo => format!("an undo by {} removed the restored task", missing.entry.actor),
             _ => "another program removed it".to_owned(),
         };
         Self {
@@ -364,7 +363,7 @@ impl Finding {
             task: job.task.clone(),
             file: file_name(&job.output_file),
             message: format!(
-                "job {} ({called}) is recorded as {}, and its process is gone",
+                "job {} ({called}) is recorded as {}, but its process is gone",
                 job.id,
                 job.state().as_str()
             ),

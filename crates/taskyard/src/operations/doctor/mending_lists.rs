@@ -219,13 +219,13 @@ impl Finding {
         let number = task.as_str().escape_debug();
         let message = match values.first().filter(|_| is_back) {
             Some(value) => format!(
-                "task {number} is there again: a write of another program (revision {}) did not know that revision {} deleted it",
+                "task {number} is back: another program wrote it from stale data (revision {}), after revision {} deleted it",
                 lost.entry.revision, value.loss.revision
             ),
             None => {
                 let values: Vec<String> = values.iter().map(in_words).collect();
                 format!(
-                    "a write of another program to task {number} (revision {}) took back {}",
+                    "another program's write to task {number} (revision {}) overwrote {}",
                     lost.entry.revision,
                     values.join("; ")
                 )
@@ -243,7 +243,7 @@ impl Finding {
             task: Some(task.id.clone()),
             file: None,
             message: format!(
-                "another program put a different task in the place of task {} ({}), in revision {}",
+                "another program replaced task {} ({}) with a different task, in revision {}",
                 task.id,
                 task.shown_subject(),
                 replaced.since
@@ -307,7 +307,7 @@ fn in_words(value: &LostValue) -> String {
         return format!("the note {:?}", cut(&read_note(note).text));
     }
     let field = loss.field.to_string();
-    format!("{} {} of revision {} (it says {} now)", field.escape_debug(), shown(lost), loss.revision, shown(now))
+    format!("{} {} of revision {} (now {})", field.escape_debug(), shown(lost), loss.revision, shown(now))
 }
 
 fn cut(text: &str) -> String {

@@ -90,7 +90,7 @@ pub(super) fn newer(sidecar: &Path, stamp: &Stamp) -> StoreError {
 
 /// Damage that the first check of a journal found and the second did not.
 #[derive(Debug, thiserror::Error)]
-#[error("it was read wrong once ({what}), and a second look at all of it found nothing wrong")]
+#[error("one read failed ({what}), but a complete second check found nothing wrong")]
 struct Misread {
     what: JournalDamage,
 }

@@ -541,7 +541,7 @@ pub(super) fn must_go_on_from(sidecar: &Path, copy: &Path) -> Result<(), StoreEr
     match goes_on || newest.0 == 0 {
         true => Ok(()),
         false => {
-            let why = "another history than this list had when it left is not put in its place";
+            let why = "the history differs from the one this list had when it left, and is not put in its place";
             Err(StoreError::Failed { doing: format!("take in `{}`", sidecar.display()), source: why.into() })
         }
     }

@@ -259,7 +259,7 @@ fn is_there(sidecar: &Path, stamped: Option<&(StampFile, Stamp)>) -> Result<bool
     let path = sidecar.join(DATABASE);
     match fs::metadata(&path) {
         Ok(found) if !found.is_file() => {
-            let why = "it is no file".to_owned();
+            let why = "it is not a file".to_owned();
             Err(damaged(sidecar, JournalDamage::Unopenable { file: DATABASE, why }))
         }
         Ok(found) if found.len() == 0 && stamped.is_some_and(|(_, stamp)| stamp.expected() != Marks::default()) => {

@@ -22,7 +22,7 @@ impl Query {
         }
         let root = parser.any(0)?;
         match parser.peek() {
-            Some(Placed { span, .. }) => Err(parser.mistake(span.clone(), "this bracket closes nothing")),
+            Some(Placed { span, .. }) => Err(parser.mistake(span.clone(), "this closing bracket has no match")),
             None => Ok(Self { root, ..Self::default() }),
         }
     }
@@ -102,8 +102,10 @@ impl Parser<'_> {
                     let span = placed.span.clone();
                     let is_between = !conditions.is_empty() && self.tokens.get(self.at + 1).is_some_and(begins);
                     if !is_between {
-                        let what = format!("`{}` stands between two statements", &self.text[span.clone()]);
-                        return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
+                        let what = format!("`{}` needs a term on each side", &self.text[span.clone()]);
+                        return Err(self
+                            .mistake(span, what)
+                            .advising("put it in quotes to search for the word itself"));
                     }
                     self.at += 1;
                 }
@@ -121,31 +123,31 @@ impl Parser<'_> {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         match (before, self.peek()) {
             (Some(Placed { token: Token::Open, span }), Some(Placed { token: Token::Close, span: end })) => {
-                self.mistake(span.start..end.end, "there is nothing between these brackets")
+                self.mistake(span.start..end.end, "these brackets are empty")
             }
             (Some(Placed { token: Token::Or, span }), _) => {
-                self.mistake(span.clone(), format!("there is nothing after this `{}`", &self.text[span.clone()]))
+                self.mistake(span.clone(), format!("a term is missing after this `{}`", &self.text[span.clone()]))
             }
             (_, Some(Placed { token: Token::Or, span })) => {
-                self.mistake(span.clone(), format!("there is nothing before this `{}`", &self.text[span.clone()]))
+                self.mistake(span.clone(), format!("a term is missing before this `{}`", &self.text[span.clone()]))
             }
-            (_, Some(Placed { span, .. })) => self.mistake(span.clone(), "this bracket closes nothing"),
-            (_, None) => self.mistake(self.text.len()..self.text.len(), "the query ends too early"),
+            (_, Some(Placed { span, .. })) => self.mistake(span.clone(), "this closing bracket has no match"),
+            (_, None) => self.mistake(self.text.len()..self.text.len(), "the query is incomplete"),
         }
     }
 
     fn one(&mut self, depth: usize) -> Result<Condition, Mistake> {
         let Some(Placed { token, span }) = self.peek().cloned() else { return Err(self.nothing_here()) };
         if depth >= DEEPEST {
-            return Err(self.mistake(span, format!("this is more than {DEEPEST} brackets and negations deep")));
+            return Err(self.mistake(span, format!("brackets and negations are nested more than {DEEPEST} deep")));
         }
         self.at += 1;
         match token {
             Token::Piece(piece) => condition(self.text, &span, &piece),
             Token::Not => {
                 if !self.peek().is_some_and(begins) {
-                    let what = format!("there is nothing after this `{}`", &self.text[span.clone()]);
-                    return Err(self.mistake(span, what).advising("put it in quotes to look for the word itself"));
+                    let what = format!("a term is missing after this `{}`", &self.text[span.clone()]);
+                    return Err(self.mistake(span, what).advising("put it in quotes to search for the word itself"));
                 }
                 Ok(Condition::Not(Box::new(self.one(depth + 1)?)))
             }
@@ -160,7 +162,7 @@ impl Parser<'_> {
                 self.at += 1;
                 Ok(inside)
             }
-            Token::Close | Token::Or | Token::And => Err(self.mistake(span, "there is nothing before this")),
+            Token::Close | Token::Or | Token::And => Err(self.mistake(span, "a term is missing before this")),
         }
     }
 }
@@ -275,20 +277,20 @@ impl Field<'_> {
     fn unknown(&self) -> Mistake {
         // Other tools use `is:ready` and `status:ready`.
         if self.name == "is" && flag(&self.piece.value).is_some() {
-            let what = format!("`{}` needs no field before it", self.piece.value);
+            let what = format!("write `{}` without a field", self.piece.value);
             return self.mistake(self.span.clone(), what).meaning(Some(self.piece.value.to_ascii_lowercase()));
         }
         let known = OTHER_NAMES.iter().find(|(other, _)| *other == self.name).map(|(_, field)| *field);
         let meant = known.or_else(|| nearest(self.name, &FIELDS));
-        let mistake = self.mistake(self.name_place(), format!("`{}` is no field of a query", self.name)).meaning(meant);
+        let mistake = self.mistake(self.name_place(), format!("unknown query field `{}`", self.name)).meaning(meant);
         match meant {
             Some(_) => mistake,
-            None => mistake.advising(format!("the fields are {}; text with a sign goes in quotes", FIELDS.join(", "))),
+            None => mistake.advising(format!("the fields are {}; put text with a sign in quotes", FIELDS.join(", "))),
         }
     }
 
     fn empty(&self) -> Mistake {
-        let what = format!("`{}` stands without what it is to be", &self.text[self.span.clone()]);
+        let what = format!("`{}` has no value", &self.text[self.span.clone()]);
         self.mistake(self.span.clone(), what).advising(format!("write it without a space: `{}`", self.example()))
     }
 
@@ -361,7 +363,7 @@ impl Field<'_> {
             _ => match self.comparison {
                 Some(comparison) => Term::Age(comparison, self.span(value, at)?),
                 None => {
-                    let what = "an age is compared";
+                    let what = "`age` needs a comparison";
                     return Err(self.mistake(self.span.clone(), what).meaning(Some(format!("older:{value}"))));
                 }
             },
@@ -373,11 +375,11 @@ impl Field<'_> {
             return Ok(state);
         }
         if flag(value).is_some() {
-            let what = format!("`{value}` needs no field before it");
+            let what = format!("write `{value}` without a field");
             return Err(self.mistake(self.span.clone(), what).meaning(Some(value.to_ascii_lowercase())));
         }
-        let mistake = self.mistake(at, format!("`{value}` is no status")).meaning(nearest(value, &STATES));
-        Err(mistake.advising(format!("it is one of {}", STATES[..6].join(", "))))
+        let mistake = self.mistake(at, format!("invalid status `{value}`")).meaning(nearest(value, &STATES));
+        Err(mistake.advising(format!("expected one of {}", STATES[..6].join(", "))))
     }
 
     fn property(&self, value: &str, at: Range<usize>) -> Result<Property, Mistake> {
@@ -385,10 +387,10 @@ impl Field<'_> {
         let words = Property::WORDS.map(|(word, _)| word);
         let found = Property::WORDS.iter().find(|(name, _)| *name == word || format!("{name}s") == word);
         found.map(|(_, property)| *property).ok_or_else(|| {
-            let what = format!("`{}:` does not know `{value}`", self.name);
+            let what = format!("invalid value `{value}` for `{}:`", self.name);
             self.mistake(at, what)
                 .meaning(nearest(&word, &words))
-                .advising(format!("it is one of {}", words.join(", ")))
+                .advising(format!("expected one of {}", words.join(", ")))
         })
     }
 
@@ -410,8 +412,8 @@ impl Field<'_> {
     fn priority(&self, value: &str, at: Range<usize>) -> Result<Priority, Mistake> {
         let words = Priority::ALL.map(Priority::as_str);
         value.to_ascii_lowercase().parse().map_err(|_| {
-            let mistake = self.mistake(at, format!("`{value}` is no priority")).meaning(nearest(value, &words));
-            mistake.advising("it is low, medium or high")
+            let mistake = self.mistake(at, format!("invalid priority `{value}`")).meaning(nearest(value, &words));
+            mistake.advising("expected low, medium or high")
         })
     }
 
@@ -426,7 +428,7 @@ impl Field<'_> {
             && let (Some(first), Some(last)) = (number(first), number(last))
         {
             if first > last {
-                return Err(self.mistake(at, "the range runs backwards").meaning(Some(format!("{last}-{first}"))));
+                return Err(self.mistake(at, "the range is reversed").meaning(Some(format!("{last}-{first}"))));
             }
             return Ok(Term::Id(first, last));
         }

@@ -68,10 +68,10 @@ impl Reader<'_> {
             '|' => (Token::Or, if rest.starts_with("||") { 2 } else { 1 }),
             '-' if rest[1..].starts_with(|next: char| !next.is_whitespace() && next != ')') => (Token::Not, 1),
             '-' => {
-                let mistake = Mistake::new(self.text, start..start + 1, "there is nothing after this `-`");
-                return Err(
-                    mistake.advising("write it without a space to negate, in quotes to look for the sign itself")
-                );
+                let mistake = Mistake::new(self.text, start..start + 1, "a term is missing after this `-`");
+                return Err(mistake.advising(
+                    "to negate a term, write it without a space; to search for the sign itself, put it in quotes",
+                ));
             }
             '!' if !rest.starts_with("!=") => (Token::Not, 1),
             '"' | '\'' => {
@@ -102,7 +102,7 @@ impl Reader<'_> {
                 character if character == quote && !is_escaped => {
                     self.at = start + offset + 1;
                     if value.is_empty() {
-                        return Err(Mistake::new(self.text, opening..self.at, "there is nothing between these quotes"));
+                        return Err(Mistake::new(self.text, opening..self.at, "these quotes are empty"));
                     }
                     return Ok((value, start..start + offset));
                 }
@@ -117,7 +117,7 @@ impl Reader<'_> {
             }
         }
         Err(Mistake::new(self.text, opening..opening + 1, "this quote is never closed")
-            .advising(format!("write one more `{quote}` where the words end")))
+            .advising(format!("add a closing `{quote}`")))
     }
 
     /// Reads up to the next whitespace or parenthesis.
@@ -192,7 +192,7 @@ impl Reader<'_> {
         match sign {
             '&' | '|' if !right.is_empty() => {
                 let written = &after[..after.len() - right.len()];
-                let what = format!("`{written}` needs a space before it, or quotes if it is a part of the text");
+                let what = format!("`{written}` needs a space before it, or quotes if it is part of the text");
                 // `tag:a|b` means either of two tags.
                 let is_one_field = sign == '|' && before.contains(':') && !right.contains(':');
                 let meant =
@@ -201,10 +201,10 @@ impl Reader<'_> {
             }
             '*' => {
                 Mistake::new(self.text, sign_place, "there are no wildcards: a word finds every text that contains it")
-                    .advising("put it in quotes to look for the sign itself")
+                    .advising("put it in quotes to search for the sign itself")
             }
-            sign => Mistake::new(self.text, sign_place, format!("`{sign}` does not stand inside a word or value"))
-                .advising("put the text in quotes to look for the sign itself"),
+            sign => Mistake::new(self.text, sign_place, format!("`{sign}` is not allowed inside a word or value"))
+                .advising("put the text in quotes to search for the sign itself"),
         }
     }
 
@@ -220,7 +220,7 @@ impl Reader<'_> {
             (":", "!" | "-" | "!=") => Some(format!("not {name}:{value}")),
             _ => None,
         };
-        let what = format!("`{second}` does not stand behind `{name}{sign}`");
+        let what = format!("`{second}` is not allowed after `{name}{sign}`");
         Mistake::new(self.text, whole, what).meaning(meant).advising("put the value in quotes if it begins with a sign")
     }
 
@@ -231,8 +231,10 @@ impl Reader<'_> {
         let whole = self.whole_word(start);
         let tag = &self.text[self.at..whole.end];
         if !is_name(tag) {
-            let mistake = Mistake::new(self.text, whole, "there is no tag after this `+`");
-            return Err(mistake.advising("write `+ops` for a tag, and the text in quotes to look for the sign itself"));
+            let mistake = Mistake::new(self.text, whole, "a tag is missing after this `+`");
+            return Err(
+                mistake.advising("write `+ops` for a tag; to search for the sign itself, put the text in quotes")
+            );
         }
         let (value, value_place) = (tag.to_owned(), self.at..whole.end);
         self.at = whole.end;
