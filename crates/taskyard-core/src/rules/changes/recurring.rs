@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::dialect::foreign::ImportFormat;
 use crate::dialect::macf::with_marks;
 use crate::rules::claims::claiming::ATTEMPTS;
+use crate::rules::worktrees::record::WORKTREE;
 use crate::task::NOTES;
 use crate::timing::{Clock, Deadlines, Recurrence};
 use crate::{DEFER, DUE, Metadata, Status, Task, TaskId, Timestamp};
@@ -19,7 +20,12 @@ pub const EVERY: &str = "every";
 pub const FOLLOWED_BY: &str = "followedBy";
 
 /// Metadata keys that are not copied to the successor.
-const OWN: [&str; 5] = [NOTES, ATTEMPTS, FOLLOWED_BY, "cancelled", "imported"];
+const OWN: [&str; 6] = [NOTES, ATTEMPTS, FOLLOWED_BY, WORKTREE, "cancelled", "imported"];
+
+/// Returns whether a metadata key belongs to one run of a task, so that a task made after it does not get it.
+pub(crate) fn is_of_one_run(key: &str) -> bool {
+    OWN.contains(&key) || key.parse::<ImportFormat>().is_ok()
+}
 
 /// Returns the recurrence rule of a completed task that has no successor yet. A cancelled task does not recur.
 pub fn due_again(task: &Task) -> Option<Recurrence> {
@@ -73,7 +79,7 @@ pub fn following(coming: &[Task], new_ids: &[TaskId], rule: &Recurrence, clock: 
             _ => Deadlines { due: task.due().map(moved), defer: task.defer().map(moved) },
         };
         let mut metadata: Metadata = task.metadata.clone().unwrap_or_default();
-        metadata.retain(|key, _| !OWN.contains(&key.as_str()) && key.parse::<ImportFormat>().is_err());
+        metadata.retain(|key, _| !is_of_one_run(key));
         for (key, moment) in [(DUE, times.due), (DEFER, times.defer)] {
             match moment {
                 Some(moment) => drop(metadata.insert(key.to_owned(), moment.to_string().into())),
@@ -155,7 +161,7 @@ mod tests {
         let mut done = task(
             1,
             json!({"every": "mon", "due": "2026-11-16T17:00:00.000Z", "defer": "2026-11-13T08:00:00.000Z", "tags": ["ops"],
-                "notes": [{"text": "x"}], "attempts": 2, "imported": {"from": "beads"}, "beads": {"priority": 1}}),
+                "notes": [{"text": "x"}], "attempts": 2, "worktree": {"path": "/w"}, "imported": {"from": "beads"}, "beads": {"priority": 1}}),
         );
         done.owner = Some("ana".into());
         done.blocked_by = vec![TaskId::number(9)];
