@@ -140,7 +140,9 @@ impl Line {
                 continue;
             }
             span.text.truncate(fitting(&span.text, room));
-            span.text.push_str(if columns == 0 { "" } else { mark });
+            // What was cut before ends with the mark already.
+            let is_marked = span.text.is_empty() && spans.last().is_some_and(|last: &Span| last.text.ends_with(mark));
+            span.text.push_str(if columns == 0 || is_marked { "" } else { mark });
             spans.push(span);
             break;
         }
@@ -471,6 +473,13 @@ mod tests {
         assert_eq!(line.clone().cut(12, "…").to_string(), "ab日本語です");
         assert_eq!(line.clone().cut(8, "…").to_string(), "ab日本…");
         assert_eq!(line.cut(0, "…").to_string(), "");
+    }
+
+    #[test]
+    fn line_that_is_cut_twice_has_one_mark() {
+        let line = Line::plain("ab…").with(Tone::Strong, ": rest").with(Tone::Dim, "!");
+        assert_eq!(line.clone().cut(4, "…").to_string(), "ab…");
+        assert_eq!(line.cut(6, "…").to_string(), "ab…: …");
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::NeedKind;
 /// The minimum width of a title.
 const SHORTEST_TITLE: usize = 16;
 
+/// The minimum width of a title beside its owner.
+const LEAST_TITLE: usize = 4;
+
 /// The maximum width of an owner's name.
 const OWNER: usize = 14;
 
@@ -46,11 +49,14 @@ pub fn row_line(guides: &str, id_width: usize, facts: &RowFacts<'_>, width: usiz
     if let Some(parent) = subject.parent {
         left.push(Tone::Dim, &format!("[^#{parent}] "));
     }
-    let right = who_and_since(facts, look);
-    let beside = if right.width() > 0 { right.width() + 2 } else { 0 };
-    let room = width.saturating_sub(left.width() + beside);
     let title = escaping::one_line(beginning(subject.title));
     let title_width = Line::plain(&title).width();
+    // Who has it is left out before the title is.
+    let right = who_and_since(facts, look);
+    let has_room = left.width() + title_width.min(LEAST_TITLE) + right.width() + 2 <= width;
+    let right = if has_room { right } else { Line::new() };
+    let beside = if right.width() > 0 { right.width() + 2 } else { 0 };
+    let room = width.saturating_sub(left.width() + beside);
     // The active form matters more than tags.
     let doing_width = doing(facts, look).map_or(0, |doing| doing.width());
     let doing_width = if title_width + doing_width <= room { doing_width } else { 0 };
@@ -242,6 +248,13 @@ mod tests {
         );
         let [first, second] = card_lines(&facts, 24, &LOOK);
         assert_eq!((first.to_string(), second.to_string()), ("◼ #7 Parser".into(), "  bo 12m · Writing test…".into()));
+    }
+
+    #[test]
+    fn narrow_row_has_its_title_rather_than_its_owner() {
+        let task = Task { owner: Some("bo".into()), ..Task::new(TaskId::number(7), "Parser") };
+        assert_eq!(row_line("", 2, &facts(&task), 13, &LOOK).to_string(), "◻ #7 Par…  bo");
+        assert_eq!(row_line("", 2, &facts(&task), 12, &LOOK).to_string(), "◻ #7 Parser");
     }
 
     #[test]
