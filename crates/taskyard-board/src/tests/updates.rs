@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use taskyard::config::NoticeKind;
 use taskyard::core::rules::looking::query::Times;
 use taskyard::core::rules::teams::mailing::Delivery;
 use taskyard::core::view::threads;
@@ -118,9 +119,18 @@ fn a_file_that_breaks_is_named_and_its_last_known_state_stays() {
 fn work_of_an_ended_session_needs_a_person_until_it_is_taken() {
     let mut docs = task(12, "Write the docs", Status::InProgress);
     let mut app = app_with(std::slice::from_ref(&docs), View::List);
+    screen(&mut app, 150, 12);
+    app.on_tick(NOW);
+    app.take_effects();
     app.on_event(AppEvent::Leases(list(), Vec::new(), BTreeSet::from([docs.id.clone()])), NOW);
     let shown = screen(&mut app, 150, 12);
     assert!(shown.contains("1 needs you") && shown.contains("its session has ended"), "{shown}");
+    app.on_tick(NOW);
+    let notices: Vec<Effect> =
+        app.take_effects().into_iter().filter(|effect| matches!(effect, Effect::Notify { .. })).collect();
+    let [Effect::Notify { kind: NoticeKind::Need, title, text }] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!(title, "rocket: 1 needs you");
+    assert!(text.starts_with("#12 Write the docs: "), "{text}");
     docs.owner = Some("ana".to_owned());
     app.on_event(by_client(10, Op::ChangedElsewhere, &docs), NOW);
     let taken = screen(&mut app, 150, 12);

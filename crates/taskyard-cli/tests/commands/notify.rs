@@ -1,6 +1,7 @@
 //! Desktop notices, by a command of the user's.
 
 use std::fs;
+use std::process::Stdio;
 
 use taskyard_testkit::{Home, wait_until};
 
@@ -40,6 +41,24 @@ fn claim_and_work_show_notices() {
     wait_until("the notice", || notices(&home).contains("claim|ana has #1|One\n"));
     home.run("work --notify --as bo -- true");
     wait_until("the notice", || notices(&home).contains("done|bo completed #2|Two\n"));
+}
+
+#[test]
+fn commands_that_follow_show_notices() {
+    let home = home();
+    home.ask("create One");
+    let mut watch = home.command("watch --notify --since 0").stdout(Stdio::piped()).start();
+    assert!(watch.line().unwrap().contains("create"));
+    home.ask("done 1 --as ana");
+    wait_until("the notice of watch", || notices(&home).contains("done|ana completed #1|One\n"));
+    watch.kill();
+    home.ask("team create alpha");
+    home.ask("team join alpha --as bob");
+    let mut inbox = home.command("inbox --follow --notify --as bob").stdout(Stdio::piped()).start();
+    home.ask("send --to bob hello");
+    wait_until("the notice of inbox", || notices(&home).ends_with("|hello\n"));
+    assert!(notices(&home).contains("\nmessage|Message from "), "{}", notices(&home));
+    inbox.kill();
 }
 
 #[test]
