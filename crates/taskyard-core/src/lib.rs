@@ -47,9 +47,8 @@ pub use journal_entry::{
 };
 pub use lease::{Holder, Lease, Moment, Proof, Token};
 pub use list::{BadListName, ClientVersion, ListId, Rules, SpecialFile, UnknownClientVersion};
-pub use task::{
-    Assignee, BadTaskId, DEFER, DUE, ESTIMATE, Metadata, Priority, Status, Task, TaskId, UnknownPriority, UnknownStatus,
-};
+pub use task::{Assignee, BadTaskId, DUE, Metadata, Priority, Status, Task, TaskId, UnknownPriority, UnknownStatus};
+pub(crate) use task::{DEFER, ESTIMATE};
 pub use team::{
     COLOURS, Idle, LEAD, LeadProcess, Member, Message, MessageKey, Protocol, Team, TeamName, Todo, inbox_name,
 };

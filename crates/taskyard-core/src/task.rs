@@ -366,9 +366,9 @@ impl FromStr for Status {
 /// The metadata key of the due date.
 pub const DUE: &str = "due";
 /// The metadata key of the moment before which a task should not start.
-pub const DEFER: &str = "defer";
+pub(crate) const DEFER: &str = "defer";
 /// The metadata key of the estimate, in seconds.
-pub const ESTIMATE: &str = "estimate";
+pub(crate) const ESTIMATE: &str = "estimate";
 
 impl Task {
     /// Returns the due date. A bare date means the end of that day.

@@ -193,7 +193,7 @@ pub struct BatchEntry {
 
 /// The parent of a new task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BatchParent {
+pub(crate) enum BatchParent {
     /// A name in the batch or a task of the list.
     Named(String),
     /// The entry at this index of the batch.

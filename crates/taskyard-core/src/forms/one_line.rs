@@ -66,9 +66,9 @@ pub struct InlineTask {
 #[error("`{}`: {why}", .word.escape_debug())]
 pub struct BadAttribute {
     /// The attribute as typed.
-    pub word: String,
+    pub(crate) word: String,
     /// What is wrong with it.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// Returns whether a word is an attribute rather than part of the title. An argument that contains spaces is text,

@@ -20,7 +20,7 @@ pub struct ReadyTask {
     /// How many open tasks depend on it, directly or through other tasks and parts.
     pub unblocks: usize,
     /// Whether it is restricted to certain agents or roles.
-    pub is_for_some: bool,
+    pub(crate) is_for_some: bool,
 }
 
 impl LiveList {
@@ -90,7 +90,7 @@ impl LiveList {
     }
 
     /// Returns the number of tasks that could start at the last evaluation.
-    pub fn count_ready(&self) -> usize {
+    pub(crate) fn count_ready(&self) -> usize {
         self.ready.len()
     }
 

@@ -18,7 +18,7 @@ use crate::calls::transcripts::{SharedCall, SharedConnection};
 impl Toolbox {
     /// Attributes calls to the agent on the connection that made the call with this id.
     #[must_use]
-    pub fn on_shared_connection(self, connection: Arc<SharedConnection>, id: String) -> Self {
+    pub(crate) fn on_shared_connection(self, connection: Arc<SharedConnection>, id: String) -> Self {
         Self { shared: Some(SharedCall { connection, id }), ..self }
     }
 

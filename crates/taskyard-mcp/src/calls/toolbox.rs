@@ -108,13 +108,13 @@ impl Toolbox {
 
     /// Caches the last answer to `TaskList` here, for later calls.
     #[must_use]
-    pub fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
+    pub(crate) fn with_last_listing(self, last_listing: Arc<LastListing>) -> Self {
         Self { last_listing, ..self }
     }
 
     /// Records here for whom tasks were claimed, for later calls.
     #[must_use]
-    pub fn with_claimed_for(self, claimed_for: Arc<ClaimedFor>) -> Self {
+    pub(crate) fn with_claimed_for(self, claimed_for: Arc<ClaimedFor>) -> Self {
         Self { claimed_for, ..self }
     }
 

@@ -8,7 +8,7 @@ use taskyard_core::rules::changes::transitions::demanded_checks;
 use taskyard_core::rules::leases::leasing::holds;
 use taskyard_core::rules::refusal::Refusal;
 use taskyard_core::rules::worktrees::queue::{Turn, judge_turn};
-use taskyard_core::rules::worktrees::record::{TaskWorktree, WORKTREE, WorktreeState, worktree_of};
+use taskyard_core::rules::worktrees::record::{TaskWorktree, WorktreeState, worktree_of};
 use taskyard_core::{Metadata, Op, Status, Task, TaskId};
 
 use super::{Update, Updated};
@@ -23,12 +23,6 @@ impl Yard {
         note: Option<&str>,
     ) -> Result<Outcome<Updated>, Error> {
         self.update_with_note(id, &|_| metadata(tree.as_patch()), note)
-    }
-
-    /// Removes the record of a task's worktree.
-    pub fn forget_worktree(&self, id: &TaskId) -> Result<Outcome<Updated>, Error> {
-        let none = Metadata::from_iter([(WORKTREE.to_owned(), serde_json::Value::Null)]);
-        self.update_with_note(id, &|_| metadata(none.clone()), None)
     }
 
     /// Takes the turn to merge a task's branch: its state becomes `merging`, in a transaction in which no other task is

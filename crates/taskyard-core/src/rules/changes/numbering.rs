@@ -57,7 +57,7 @@ fn highest_known(numbers: Numbers, rules: Rules) -> u64 {
 
 /// Assigns ids to tasks that come from elsewhere, at most as many as there are new ids. A task keeps its number if the
 /// list has never used it; every other task gets the next free one.
-pub fn keep_numbers(stated: &[Option<&TaskId>], new_ids: &[TaskId]) -> Vec<TaskId> {
+pub(crate) fn keep_numbers(stated: &[Option<&TaskId>], new_ids: &[TaskId]) -> Vec<TaskId> {
     let first_free = new_ids.first().and_then(TaskId::as_number).unwrap_or(u64::MAX);
     // A number far above the others would raise every later number, and one near the limit would leave no room for the
     // rest.

@@ -9,7 +9,7 @@ use crate::{Metadata, Task, Timestamp};
 /// The metadata key of the worktree record.
 pub const WORKTREE: &str = "worktree";
 /// The role that an agent needs to take a task awaiting review.
-pub const REVIEWER: &str = "reviewer";
+pub(crate) const REVIEWER: &str = "reviewer";
 /// Maximum number of candidates to remember. More arise only if the base moves this often while one branch is checked.
 const CANDIDATES: usize = 16;
 
@@ -201,7 +201,7 @@ pub fn awaits_merge(task: &Task) -> Option<String> {
 }
 
 /// Returns whether a task is open and waits for a review by a person, so that only reviewers may take it.
-pub fn awaits_review(task: &Task) -> bool {
+pub(crate) fn awaits_review(task: &Task) -> bool {
     let state = task.meta(WORKTREE).and_then(|tree| tree.get("state"));
     task.status.is_open() && state.and_then(Value::as_str) == Some(WorktreeState::Review.as_str())
 }

@@ -210,7 +210,7 @@ fn create(_: &Parts, mut new: NewTask) -> Result<Asked, Problem> {
     let mut after = Vec::new();
     if new.inline {
         let line = InlineTask::of_line(&new.subject, &clock_of_machine())
-            .map_err(|bad| Problem::usage("bad_attribute", format!("`{}`: {}", bad.word.escape_debug(), bad.why)))?;
+            .map_err(|bad| Problem::usage("bad_attribute", bad.to_string()))?;
         (new.subject, after, written) = (line.title, line.after, line.extras);
         new.owner = new.owner.or(line.owner);
         new.kind = new.kind.or_else(|| written.kind.clone());
