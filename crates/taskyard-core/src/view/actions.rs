@@ -154,7 +154,13 @@ const CATALOGUE: &[ActionInfo] = &[
     entry(Action::Force, "force", &["F"], Subject::List, "repeat the refused action with force"),
     entry(Action::Select, "select", &["x"], Subject::Task, "select it for the next action"),
     entry(Action::SelectNone, "select-none", &["X"], Subject::Board, "select nothing"),
-    entry(Action::Fold, "fold", &["space"], Subject::Task, "fold or unfold its parts; in the graph, what waits for it"),
+    entry(
+        Action::Fold,
+        "fold",
+        &["space"],
+        Subject::Task,
+        "fold or unfold its parts, or what waits for it in the graph",
+    ),
     entry(
         Action::ZoomIn,
         "zoom-in",
