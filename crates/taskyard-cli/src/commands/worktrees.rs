@@ -5,7 +5,9 @@ use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use taskyard::core::answers::answer_values::Shape;
-use taskyard::core::answers::worktrees::{Merged, TaskInWorktree, Worktree, Worktrees, WorktreesCleaned};
+use taskyard::core::answers::worktrees::{
+    BranchMerged, KeptWorktree, TaskInWorktree, Worktree, Worktrees, WorktreesCleaned,
+};
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::worktrees::record::{TaskWorktree, WorktreeState, worktree_of};
 use taskyard::core::{Holder, Status, Task, TaskId};
@@ -194,7 +196,7 @@ fn clean(is_dry: bool, context: &Context, output: &mut Output) -> Result<Exit, P
         output.document(WorktreesCleaned {
             removed: shown(&cleaned.removed),
             branches: cleaned.branches.clone(),
-            kept: kept.map(|(path, why)| taskyard::core::answers::worktrees::Kept { path, why }).collect(),
+            kept: kept.map(|(path, why)| KeptWorktree { path, why }).collect(),
             dry_run: is_dry.then_some(true),
         })?;
         return Ok(Exit::Done);
@@ -300,7 +302,11 @@ impl MergeOne {
         }
         let task = task_now(yard, &task.id)?.unwrap_or_else(|| task.clone());
         if output.is_json() {
-            output.document(Merged { task: Shape(&task), commit: merged.merged.as_deref(), base: &merged.base })?;
+            output.document(BranchMerged {
+                task: Shape(&task),
+                commit: merged.merged.as_deref(),
+                base: &merged.base,
+            })?;
             return Ok(Exit::Done);
         }
         let verb = if self.done { "Merged and completed" } else { "Merged" };

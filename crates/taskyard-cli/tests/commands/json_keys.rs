@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
@@ -289,6 +289,58 @@ fn what_the_client_says_of_a_session() {
     let transcript = format!("{said}\n{}\n", json!({"type": "cost-state", "totalCostUSD": 0.25}));
     let test = test.file(&format!("home/.claude/projects/{slug}/0198ffff-1c5d.jsonl"), &transcript);
     Keys::of(test).ask("show 1").snapshot();
+}
+
+/// Everything that a task can say of its worktree.
+fn whole_worktree() -> Value {
+    json!({
+        "branch": "taskyard/3-x", "base": "main", "path": "/away", "state": "conflict", "from": "a1", "merges": true,
+        "tip": "b2", "queued": "2026-01-01T00:00:00.000Z", "candidates": ["c3"], "merged": "c3", "reason": "conflicts",
+        "conflicts": ["README"], "with": ["2"], "changes": { "files": 1, "added": 2, "removed": 3 }, "continue": true,
+        "approved": true,
+    })
+}
+
+#[test]
+fn what_is_told_of_worktrees() {
+    let test = Test::new().list("1 pending; 2 pending; 3 pending");
+    let mut test = crate::repositories::repository(test, "project").quietly("start 1 --worktree");
+    let worktree = PathBuf::from(test.json("worktrees path 1 --json")["worktree"]["path"].as_str().unwrap());
+    let commit = |name: &'static str| {
+        let worktree = worktree.clone();
+        move |_: &Path| {
+            fs::write(worktree.join(name), "x\n").unwrap();
+            crate::repositories::git(&worktree, "add .");
+            crate::repositories::git(&worktree, "commit -q -m Own");
+        }
+    };
+    let record = |id: u32, change: fn(&mut Value)| {
+        move |place: &Path| {
+            let path = place.join(LIST).join(format!("{id}.json"));
+            let mut task: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            change(&mut task["metadata"]["worktree"]);
+            fs::write(&path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
+        }
+    };
+    let in_review = |tree: &mut Value| tree["state"] = json!("review");
+    let lock = |_: &Path| crate::repositories::git(&worktree, "worktree lock --reason Mine .");
+    Keys::of(test.meanwhile(commit("one")))
+        .ask("diff 1")
+        .ask("worktrees path 1")
+        .ask("worktrees merge 1")
+        .then(|test| test.meanwhile(commit("two")).meanwhile(record(1, in_review)))
+        .ask("worktrees approve 1")
+        .ask("worktrees unqueue 1")
+        .ask("worktrees request-changes 1 more")
+        .then(|test| test.quietly("start 2 --worktree").meanwhile(lock))
+        .ask("worktrees")
+        .ask("worktrees merge 1")
+        .then(|test| test.quietly("done 1").quietly("done 2"))
+        .ask("worktrees clean --dry-run")
+        .ask("worktrees clean")
+        .then(|test| test.meanwhile(record(3, |tree| *tree = whole_worktree())))
+        .ask("worktrees path 3")
+        .snapshot();
 }
 
 #[cfg(target_os = "linux")]

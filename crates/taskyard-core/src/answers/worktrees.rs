@@ -9,7 +9,7 @@ use crate::rules::worktrees::record::{TaskWorktree, WorktreeState};
 /// The worktrees of a repository.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Worktrees<'a> {
-    /// The base: the branch that is checked out here
+    /// The base branch: the one that is checked out here
     pub base: &'a str,
     /// The worktrees
     pub worktrees: Vec<Worktree>,
@@ -18,30 +18,30 @@ pub struct Worktrees<'a> {
 /// A worktree.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Worktree {
-    /// Where it is, or was
+    /// Its path, or its former path
     pub path: String,
     /// Its branch; null if HEAD is detached
     pub branch: Option<String>,
     /// The id of its task, or null
     pub task: Option<String>,
-    /// What its task says of it
+    /// The state that its task records
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<WorktreeState>,
-    /// Whether it is as its task says: `fine`, `no_task`, `superseded`, `merged`, `unmerged`, `switched`, `moved`, `removed` or `lost`
+    /// Whether it matches the record of its task: `fine`, `no_task`, `superseded`, `merged`, `unmerged`, `switched`, `moved`, `removed` or `lost`
     pub condition: &'static str,
-    /// What made it: `taskyard`, `claude` or `git`
+    /// What created it: `taskyard`, `claude` or `git`
     pub maker: &'static str,
-    /// When it was made, if it is there
+    /// When it was created; null if it does not exist
     pub made: Option<String>,
-    /// How many bytes its files have
+    /// The size of its files in bytes
     pub size: u64,
-    /// How many commits it has that the base does not have
+    /// The number of its commits that are not in the base; null if unknown
     pub ahead: Option<u64>,
-    /// How many commits the base has that it does not have
+    /// The number of commits of the base that it does not have; null if unknown
     pub behind: Option<u64>,
-    /// How many files in it are uncommitted
+    /// The number of files with uncommitted changes
     pub uncommitted: u64,
-    /// Why it is locked
+    /// Why it is locked, if it is
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locked: Option<String>,
 }
@@ -52,32 +52,32 @@ pub struct Worktree {
 pub struct WorktreesCleaned {
     /// The worktrees
     pub removed: Vec<String>,
-    /// The branches that went with them
+    /// The branches that were deleted with them
     pub branches: Vec<String>,
-    /// The worktrees that stay although their tasks have left them
-    pub kept: Vec<Kept>,
+    /// Worktrees that were kept although their tasks no longer need them
+    pub kept: Vec<KeptWorktree>,
     /// True if nothing was removed
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
 
-/// A worktree that stays.
+/// A worktree that was kept.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Kept {
-    /// Where it is
+pub struct KeptWorktree {
+    /// Its path
     pub path: String,
-    /// Why it stays
+    /// Why it was kept
     pub why: String,
 }
 
 /// A branch that was merged.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Merged<'a> {
+pub struct BranchMerged<'a> {
     /// The task
     pub task: Shape<'a>,
     /// The commit in the base; null if the branch changes nothing
     pub commit: Option<&'a str>,
-    /// The base
+    /// The base branch
     pub base: &'a str,
 }
 
@@ -90,16 +90,16 @@ pub struct TaskInWorktree<'a> {
     pub worktree: &'a TaskWorktree,
 }
 
-/// What a branch changes.
+/// The changes of a branch since it left its base.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BranchDiff<'a> {
     /// The id of the task
     pub task: &'a str,
     /// The branch
     pub branch: &'a str,
-    /// The base
+    /// The base branch
     pub base: &'a str,
-    /// The worktree
+    /// The path of the worktree
     pub path: &'a str,
     /// The changes, as `git diff` writes them
     pub diff: &'a str,

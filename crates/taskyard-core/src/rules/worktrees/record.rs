@@ -21,14 +21,14 @@ pub struct TaskWorktree {
     pub branch: String,
     /// The branch into which it is to be merged
     pub base: String,
-    /// Where the worktree is, on the machine that made it
+    /// The path of the worktree, on the machine that created it
     pub path: String,
     /// What is being done with it
     pub state: WorktreeState,
     /// The commit of the base from which the branch began
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether the task is completed by merging the branch, and not before
+    /// Whether only merging the branch completes the task
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub merges: bool,
     /// The last commit of the branch when it was finished
@@ -37,10 +37,10 @@ pub struct TaskWorktree {
     /// When it was queued
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<String>,
-    /// The commits that may have become its merge: exactly one of them is in the base once it is merged
+    /// The commits that may have become its merge; once it is merged, exactly one of them is in the base
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
-    /// The commit in the base that merged it last
+    /// The commit in the base that last merged it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<String>,
     /// Why it is in this state
@@ -55,7 +55,7 @@ pub struct TaskWorktree {
     /// How much the branch changes
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeSize>,
-    /// Whether the next attempt goes on in this worktree
+    /// Whether the next attempt continues in this worktree
     #[serde(default, rename = "continue", skip_serializing_if = "std::ops::Not::not")]
     pub is_continued: bool,
     /// Whether a person has approved it

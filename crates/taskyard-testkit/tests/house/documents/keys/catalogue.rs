@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use taskyard::core::answers::answer_document::schema_settings;
 use taskyard::core::answers::{
     answer_values, claim_answers, history_answers, list_answers, maintenance_answers, task_answers, team_answers,
+    worktrees,
 };
 
 /// Returns the schema of a type, by its name.
@@ -100,6 +101,12 @@ fn rows() -> Vec<Row> {
             .or::<history_answers::WatchedJob<'_>>("for a job that has ended")
             .or::<history_answers::WatchedReturn>("if the database went back to an earlier state"),
         row::<task_answers::WorkReport<'_>>(&["work"]),
+        row::<worktrees::Worktrees<'_>>(&["worktrees"]),
+        row::<worktrees::BranchMerged<'_>>(&["worktrees merge"]),
+        row::<task_answers::Updated<'_>>(&["worktrees approve", "worktrees request-changes", "worktrees unqueue"]),
+        row::<worktrees::TaskInWorktree<'_>>(&["worktrees path"]),
+        row::<worktrees::WorktreesCleaned>(&["worktrees clean"]),
+        row::<worktrees::BranchDiff<'_>>(&["diff"]),
         row::<list_answers::Prime<'_>>(&["prime"]),
         row::<list_answers::StatusLine<'_>>(&["statusline"]),
         row::<list_answers::Lists<'_>>(&["lists"]),
