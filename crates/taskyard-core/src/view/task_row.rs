@@ -3,6 +3,7 @@
 use crate::dialect::macf::Subject;
 use crate::render::{Line, Look, Tone, cut_text, escaping};
 use crate::rules::graph::parts::Progress;
+use crate::rules::worktrees::record::worktree_of;
 use crate::{Priority, Status, Task, TaskId, Timestamp};
 
 use super::NeedKind;
@@ -158,6 +159,10 @@ fn remarks(facts: &RowFacts<'_>, room: usize, look: &Look) -> Line {
     if let Some(need) = facts.need {
         pieces.push((Tone::Error, format!(" {} {}", look.either("▲", "!"), need.in_words())));
     }
+    let tree = worktree_of(facts.task).filter(|_| facts.task.status.is_open());
+    if let Some((state, words)) = tree.as_ref().and_then(|tree| Some((tree.state, tree.state.in_words()?))) {
+        pieces.push((if state.is_stuck() { Tone::Warning } else { Tone::Active }, format!(" {words}")));
+    }
     if is_waiting(facts) {
         let ids: Vec<String> = facts.blockers.iter().take(BLOCKERS).map(|id| format!("#{id}")).collect();
         let more = facts.blockers.len().saturating_sub(BLOCKERS);
@@ -186,6 +191,10 @@ fn remarks(facts: &RowFacts<'_>, room: usize, look: &Look) -> Line {
             Some(Priority::Medium) | None => {}
         }
         pieces.extend(facts.task.tags().map(|tag| (Tone::Dim, format!(" +{tag}"))));
+    }
+    if let Some(tree) = &tree {
+        let size = tree.changes.map(|size| format!(" {size}")).unwrap_or_default();
+        pieces.push((Tone::Dim, format!(" {}{size}", escaping::one_line(beginning(&tree.branch)))));
     }
     let mut line = Line::new();
     for (tone, text) in pieces {
@@ -218,6 +227,7 @@ mod tests {
     use super::{NeedKind, RowFacts, card_lines, row_line, short_span};
     use crate::render::{Look, Tone};
     use crate::rules::graph::parts::Progress;
+    use crate::rules::worktrees::record::{ChangeSize, TaskWorktree, WorktreeState};
     use crate::{Status, Task, TaskId, Timestamp};
 
     fn facts(task: &Task) -> RowFacts<'_> {
@@ -268,6 +278,23 @@ mod tests {
         assert_eq!(line, "◻ #15 Ship it to everybo… ▲ overdue ‹ #7 #12 3/7 ↑high +docs");
         let line = row_line("", 3, &facts, 34, &LOOK).to_string();
         assert_eq!(line, "◻ #15 Ship it to everyb… ▲ overdue");
+    }
+
+    #[test]
+    fn branch_its_size_and_its_place_in_the_queue_are_shown() {
+        let tree = TaskWorktree::new("taskyard/7-x".into(), "main".into(), "/w".into());
+        let changes = Some(ChangeSize { files: 1, added: 12, removed: 3 });
+        let told = |status, state| {
+            let tree = TaskWorktree { changes, ..tree.in_state(state) };
+            let task = Task { status, metadata: Some(tree.as_patch()), ..Task::new(TaskId::number(7), "x") };
+            row_line("", 0, &facts(&task), 60, &LOOK).to_string()
+        };
+        use WorktreeState::{Conflict, Merged, Merging, Waiting, Working};
+        assert_eq!(told(Status::InProgress, Working), "◼ #7 x taskyard/7-x +12 -3");
+        assert_eq!(told(Status::InProgress, Merging), "◼ #7 x merging taskyard/7-x +12 -3");
+        assert_eq!(told(Status::InProgress, Waiting), "◼ #7 x waits for the checkout taskyard/7-x +12 -3");
+        assert_eq!(told(Status::Pending, Conflict), "◻ #7 x conflict taskyard/7-x +12 -3");
+        assert_eq!(told(Status::Completed, Merged), "✔ #7 x");
     }
 
     #[test]

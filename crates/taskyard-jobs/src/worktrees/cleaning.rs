@@ -86,7 +86,7 @@ impl Repository {
     }
 
     /// Deletes a branch if the base contains it; returns whether it did.
-    pub fn delete_branch_if_merged(&self, branch: &str) -> Result<bool, GitError> {
+    fn delete_branch_if_merged(&self, branch: &str) -> Result<bool, GitError> {
         let (git, name) = (self.git(), format!("refs/heads/{branch}"));
         let (Some(tip), Some(base)) = (commit_at(&git, &name)?, commit_at(&git, &self.base_ref())?) else {
             return Ok(false);
@@ -98,7 +98,7 @@ impl Repository {
     }
 
     /// Deletes a branch whose changes are in the base, here and on the remote, provided that it is still at this commit.
-    pub fn delete_branch(&self, branch: &str, tip: &str) -> Result<bool, GitError> {
+    fn delete_branch(&self, branch: &str, tip: &str) -> Result<bool, GitError> {
         let name = format!("refs/heads/{branch}");
         let deleted = self.git().try_run(&["update-ref", "-d", &name, tip])?.is_some();
         if let Some(remote) = &self.remote {

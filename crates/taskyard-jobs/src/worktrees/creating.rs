@@ -21,7 +21,7 @@ const NAMES: u64 = 1000;
 impl Repository {
     /// Returns the name, path and branch for the next worktree of a task: the first that neither a branch nor a
     /// directory uses. `earlier` is the branch of the last attempt, which may be on another machine.
-    pub fn next_name(&self, task: &Task, earlier: Option<&str>) -> Result<Made, GitError> {
+    pub(super) fn next_name(&self, task: &Task, earlier: Option<&str>) -> Result<Made, GitError> {
         let git = self.git();
         for attempt in 1..=NAMES {
             let name = worktree_name(&task.id, &task.subject, attempt);
@@ -39,7 +39,7 @@ impl Repository {
     }
 
     /// Returns whether another process has taken a name.
-    pub fn is_taken(&self, named: &Made) -> Result<bool, GitError> {
+    pub(super) fn is_taken(&self, named: &Made) -> Result<bool, GitError> {
         Ok(commit_at(&self.git(), &format!("refs/heads/{}", named.branch))?.is_some())
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
-use taskyard_testkit::wait_until;
+use taskyard_testkit::{Server, wait_until};
 
 use crate::working::site::Worker;
 use crate::working::trees::{Trees, git_in};
@@ -77,6 +77,15 @@ fn failed_check_leaves_the_base_where_it_was() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert_eq!((trees.git("rev-parse main"), trees.state("1")), (before, "check_failed".into()));
     assert!(trees.site.notes("1").concat().contains("broken") && trees.is_clean());
+}
+
+#[test]
+fn card_shows_the_branch_and_what_became_of_it() {
+    let trees = Trees::with(&["one"]);
+    trees.checked("--retries 0", "exit 1", "echo x > new").run();
+    let server = Server::start(&trees.site.home, "");
+    let (_, page) = server.request("GET", "/lists/L");
+    assert!(page.contains(">check failed<") && page.contains("taskyard/1-one +1 -0"), "{page}");
 }
 
 #[test]

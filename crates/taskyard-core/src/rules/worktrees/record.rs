@@ -1,5 +1,7 @@
 //! The worktree recorded in a task, under `metadata.worktree`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -78,6 +80,12 @@ pub struct ChangeSize {
     pub removed: u64,
 }
 
+impl fmt::Display for ChangeSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "+{} -{}", self.added, self.removed)
+    }
+}
+
 /// What is being done with a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -122,6 +130,22 @@ impl WorktreeState {
             Self::Finished => "finished",
             Self::Merged => "merged",
         }
+    }
+
+    /// Returns what boards show of the state, or `None` if the status of the task says as much.
+    pub const fn in_words(self) -> Option<&'static str> {
+        match self {
+            Self::Creating | Self::Working | Self::Failed | Self::Merged => None,
+            Self::Review => Some("in review"),
+            Self::Waiting => Some("waits for the checkout"),
+            Self::CheckFailed => Some("check failed"),
+            Self::Queued | Self::Merging | Self::Conflict | Self::Finished => Some(self.as_str()),
+        }
+    }
+
+    /// Returns whether merging has stopped until someone does something about it.
+    pub const fn is_stuck(self) -> bool {
+        matches!(self, Self::Waiting | Self::Conflict | Self::CheckFailed)
     }
 
     /// Returns whether the branch is finished and waiting to be merged.

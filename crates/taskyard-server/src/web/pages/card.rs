@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use taskyard::core::rules::changes::notes::notes_of;
+use taskyard::core::rules::worktrees::record::{TaskWorktree, worktree_of};
 use taskyard::core::{Priority, Status, Task, TaskId};
 
 use super::seen::Seen;
@@ -80,7 +81,9 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
     let priority = task.stated_priority().filter(|priority| is_open && *priority != Priority::Medium);
     let tags: Vec<&str> = task.tags().filter(|_| is_open).take(TAGS).collect();
     let notes = if is_open { notes_of(task).len() } else { 0 };
+    let tree = worktree_of(task).filter(|_| is_open);
     let is_bare = need.is_none()
+        && tree.is_none()
         && parts.is_none()
         && owner.is_none()
         && blockers.is_empty()
@@ -107,9 +110,19 @@ pub(super) fn facts(seen: &Seen, task: &Task) -> Markup {
                 @if let Some(due) = due { span.dim { "due " (until(due, now)) } }
                 @if let Some(defer) = defer { span.dim { "ready " (until(defer, now)) } }
                 @for tag in tags { span.tag { (one_line(tag)) } }
+                @if let Some(tree) = &tree { (branch(tree)) }
                 @if notes > 0 { span.dim title=(count(notes, "note", "notes")) { span aria-hidden="true" { "✎ " } (notes) span.sr { (if notes == 1 { " note" } else { " notes" }) } } }
             }
         }
+    }
+}
+
+/// Renders the state of a task's worktree, its branch, and how much that changes.
+fn branch(tree: &TaskWorktree) -> Markup {
+    let class = if tree.state.is_stuck() { "alarm" } else { "dim" };
+    html! {
+        @if let Some(words) = tree.state.in_words() { span class=(class) title=[tree.reason.as_deref()] { (words) } }
+        span.dim title={ "branch, in " (tree.path) } { (one_line(&tree.branch)) @if let Some(size) = tree.changes { " " (size) } }
     }
 }
 
