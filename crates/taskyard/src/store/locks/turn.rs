@@ -137,8 +137,11 @@ impl WriteTurn {
         if now - self.seen_ours.get() < A_MOMENT {
             return true;
         }
-        self.seen_ours.set(now);
-        self.is_mine()
+        let is_mine = self.is_mine();
+        if is_mine {
+            self.seen_ours.set(now);
+        }
+        is_mine
     }
 
     /// Writes the shared record, unless the turn is no longer ours: a writer that was suspended while its turn was
@@ -480,8 +483,12 @@ fn held_name(line: &str) -> Option<HeldName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldName, TurnRecord, load, load_held, load_or_new, open, save, save_all, save_applied, save_held};
+    use super::{
+        A_MOMENT, HeldName, TurnRecord, WriteTurn, load, load_held, load_or_new, open, save, save_all, save_applied,
+        save_held,
+    };
     use crate::store::StoreError;
+    use crate::store::locks::list_paths::ListPaths;
 
     #[test]
     fn new_words_of_later_releases_are_not_read_as_none() {
@@ -528,6 +535,23 @@ mod tests {
         save_held(&file, 6, &[]).unwrap();
         assert_eq!(load(&file).unwrap(), Some(TurnRecord { applied: 10, holder: 6, holder_space: 0, ..state }));
         assert_eq!(load_held(&file).unwrap(), []);
+    }
+
+    #[test]
+    fn resumed_writer_never_overwrites_a_newer_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue");
+        let mut turn = WriteTurn::take(&ListPaths::of_file(folder.path().to_owned(), "7.json"), &path).unwrap();
+        // The writer was suspended, and another one took the turn.
+        turn.seen_ours.set(turn.seen_ours.get() - A_MOMENT);
+        let newer = TurnRecord { turns: turn.state.turns + 1, ..turn.state };
+        let file = open(&path).unwrap();
+        save(&file, &newer).unwrap();
+        for attempt in 0..2 {
+            turn.save().unwrap();
+            turn.write_down(&[]).unwrap();
+            assert_eq!(load(&file).unwrap(), Some(newer), "attempt {attempt}");
+        }
     }
 
     #[test]
