@@ -321,19 +321,10 @@ fn must_not_lead_back(name: &str, what: &str, arrows: &Arrows) {
     }
 }
 
-/// Leaves out the arrows within the store: its files were merged into chapters that still use each other.
-fn without_those_within_the_store(mut arrows: Arrows) -> Arrows {
-    let is_of_store = |module: &Module| module.first().is_some_and(|first| first == "store");
-    for (_, others) in arrows.iter_mut().filter(|(from, _)| is_of_store(from)) {
-        others.retain(|to| !is_of_store(to));
-    }
-    arrows
-}
-
 #[test]
 fn no_file_uses_one_that_uses_it() {
     for name in CRATES {
-        must_not_lead_back(name, "files", &without_those_within_the_store(arrows_of(name)));
+        must_not_lead_back(name, "files", &arrows_of(name));
     }
 }
 

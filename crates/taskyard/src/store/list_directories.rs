@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
 use rustix::fs::{AtFlags, FileType, RenameFlags, lstat, stat};
@@ -46,13 +45,6 @@ pub(super) fn named(directory: &Path) -> Option<ListId> {
 pub(super) fn only_list(path: &Path) -> Option<ListId> {
     let named = || path.parent()?.file_name()?.to_str().and_then(|name| ListId::new(name).ok());
     named().or_else(|| ListId::new("tasks").ok())
-}
-
-/// Returns the modification time of a file or directory, if available.
-pub(super) fn changed(path: &Path) -> Option<Timestamp> {
-    let changed = fs::metadata(path).and_then(|found| found.modified()).ok()?;
-    let since = changed.duration_since(UNIX_EPOCH).ok()?;
-    Some(Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Maximum length in characters of a list name that appears in full in the name of its data directory.

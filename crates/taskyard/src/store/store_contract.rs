@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::live::LiveList;
@@ -17,7 +18,6 @@ use taskyard_core::{
 };
 
 use super::moving::new_attempt;
-use super::waiting::wait_for_turn;
 use super::{
     FileCare, HistoryPages, HistoryQuery, HistorySource, LastEntry, ListMoving, Moved, Occupant, SharedCare, StoreError,
 };
@@ -536,6 +536,28 @@ impl fmt::Debug for LiveView<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks = self.list.len();
         formatter.debug_struct("LiveView").field("revision", &self.revision).field("tasks", &tasks).finish()
+    }
+}
+
+/// Interval between attempts while a list is busy.
+const A_MOMENT: Duration = Duration::from_millis(5);
+
+/// Retries until there is a turn. After `patience`, fails with the error that `busy` returns for the time waited.
+pub(in crate::store) fn wait_for_turn<T>(
+    patience: Duration,
+    mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
+    busy: impl FnOnce(Duration) -> StoreError,
+) -> Result<T, StoreError> {
+    let started = Instant::now();
+    loop {
+        if let Some(turn) = attempt()? {
+            return Ok(turn);
+        }
+        let waited = started.elapsed();
+        if waited >= patience {
+            return Err(busy(waited));
+        }
+        thread::sleep(A_MOMENT.min(patience - waited));
     }
 }
 

@@ -1,9 +1,8 @@
-//! Watching a file-backed list, and waiting for a write turn.
+//! Watching a file-backed list, and how long this process has waited for locks of lists.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use taskyard_core::{Entry, ListId};
@@ -146,27 +145,5 @@ pub fn note_lock_wait(waited: Duration) {
     if waited >= NONE {
         COUNT.fetch_add(1, Ordering::Relaxed);
         MICROSECONDS.fetch_add(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-}
-
-/// Interval between attempts while a list is busy.
-const A_MOMENT: Duration = Duration::from_millis(5);
-
-/// Retries until there is a turn. After `patience`, fails with the error that `busy` returns for the time waited.
-pub(in crate::store) fn wait_for_turn<T>(
-    patience: Duration,
-    mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
-    busy: impl FnOnce(Duration) -> StoreError,
-) -> Result<T, StoreError> {
-    let started = Instant::now();
-    loop {
-        if let Some(turn) = attempt()? {
-            return Ok(turn);
-        }
-        let waited = started.elapsed();
-        if waited >= patience {
-            return Err(busy(waited));
-        }
-        thread::sleep(A_MOMENT.min(patience - waited));
     }
 }

@@ -14,9 +14,8 @@ use taskyard_core::{Image, Revision, Rules, Task, TaskId};
 
 use super::dialect_files::{DialectFiles, Loaded, RestingList};
 use crate::store::dialects::dialect_files::OpenList;
-use crate::store::journal::{Extent, Formed, Journal, Known, LOOK_IS_OLD, OutsideChange, OutsideRecord};
+use crate::store::journal::{Extent, Formed, Journal, Known, LOOK_IS_OLD, OutsideChange, OutsideRecord, changed};
 use crate::store::kit::{Kept, ListState};
-use crate::store::list_directories::changed;
 use crate::store::{FileLayout, StoreError};
 use crate::system;
 

@@ -16,9 +16,8 @@ use crate::store::dialects::looking::record_in_turn;
 use crate::store::dialects::{finishing, looking};
 use crate::store::engine::{ListFiles, OpenLists, OpensLists};
 use crate::store::file_care::is_lock;
-use crate::store::journal::{Journal, Move, MovePeer};
+use crate::store::journal::{Journal, Move, MovePeer, changed};
 use crate::store::kit::{StagedPair, StateSnapshot};
-use crate::store::list_directories::changed;
 use crate::store::{
     Capabilities, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo, ListWatch, Litter,
     Moved, Snapshot, Store, StoreError, Txn, TxnPair, Watch, waiting,

@@ -1,28 +1,25 @@
-//! The client's files as the engine sees them, and what this process keeps open of a list between operations.
+//! What this process keeps open of a list of the client's files between operations.
 
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use taskyard_core::dialect::macf::hidden_task_of;
-use taskyard_core::{ListId, Rules, TaskId};
+use taskyard_core::{ListId, Rules};
 
-use super::flush;
-use super::flush::LOOK_EVERY;
-use crate::store::engine::{BareTurn, ListFiles, OpenList};
+use crate::store::engine::OpenList;
 use crate::store::file::reading::files::HighestFile;
-use crate::store::file::reading::live_list::Live;
-use crate::store::file::recovery;
-use crate::store::journal::{Journal, Move, MovePeer, departure_in, is_same_boot};
+use crate::store::file::reading::live_state::Live;
+use crate::store::journal::{Journal, departure_in, is_same_boot};
 use crate::store::locks::list_paths::ListPaths;
-use crate::store::locks::turn::{TurnRecord, WriteTurn};
-use crate::store::locks::{list_paths, queue, turn};
+use crate::store::locks::turn_record;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::{StoreClock, StoreError};
 use crate::{regular_file, system};
+
+/// Interval at which a running process checks whether a flush is due, in nanoseconds; the first check comes one
+/// interval after it opened the list.
+pub(super) const LOOK_EVERY: i64 = 1_000_000_000;
 
 /// A list of the client's files, open in this process.
 pub(in crate::store) type Handle = OpenList<ClientFiles>;
@@ -82,7 +79,7 @@ impl ClientFiles {
             let path = self.place.sidecar.as_ref()?.join("queue");
             *queue = regular_file::open(&path, u64::MAX).map(|(file, _)| file).ok();
         }
-        turn::load(queue.as_ref()?).ok().flatten()
+        turn_record::load(queue.as_ref()?).ok().flatten()
     }
 
     /// Returns whether the machine has been up since the list was last written; a process lives in one boot.
@@ -161,93 +158,5 @@ impl Handle {
             tracing::debug!(%error, "what a dead writer began is left for the next writer");
         }
         state
-    }
-}
-
-/// An upper bound for revisions, to reject invalid turn records, which have no checksum.
-const MOST_REVISIONS: u64 = 1 << 36;
-
-impl ListFiles for ClientFiles {
-    type Turn = WriteTurn;
-
-    const HAS_FORMS: bool = false;
-
-    fn place(&self) -> &Path {
-        &self.place.directory
-    }
-
-    fn directory(&self) -> &Path {
-        &self.place.directory
-    }
-
-    fn beside(&self, peer: &MovePeer, rules: Rules) -> Self {
-        Self::at(ListPaths::at(peer.place.clone(), peer.sidecar.clone(), rules), self.clock.clone())
-    }
-
-    fn must_be_here(&self) -> Result<(), StoreError> {
-        Self::must_be_here(self)
-    }
-
-    fn take_turn(&self, queue: &Path) -> Result<WriteTurn, StoreError> {
-        WriteTurn::take(&self.place, queue)
-    }
-
-    fn try_take_turn(&self, queue: &Path) -> Result<Option<WriteTurn>, StoreError> {
-        WriteTurn::try_take(&self.place, queue)
-    }
-
-    fn take_bare_turn(&self, queue: &Path) -> Result<BareTurn<WriteTurn>, StoreError> {
-        match self.place.open()? {
-            Some(_) => Ok(BareTurn::at_files(self.take_turn(queue)?)),
-            // Do not create the list for this.
-            None => Ok(BareTurn::in_queue(queue::enter(queue)?)),
-        }
-    }
-
-    fn present(&self) -> Result<BTreeSet<TaskId>, StoreError> {
-        let Some(directory) = self.place.open()? else { return Ok(BTreeSet::new()) };
-        let names = list_paths::names(directory.as_fd(), &self.place.directory)?;
-        let task_of = |name: &String| list_paths::task_of(name).or_else(|| hidden_task_of(name));
-        Ok(names.iter().filter_map(task_of).collect())
-    }
-
-    fn followed_up_to(&self) -> u64 {
-        self.state().map(|state| state.applied).filter(|applied| *applied < MOST_REVISIONS).unwrap_or(0)
-    }
-
-    fn let_go(&self) {
-        // A reader that is using it keeps it.
-        if let Ok(mut live) = self.live.try_lock() {
-            *live = Live::default();
-        }
-    }
-
-    fn close(list: &Handle) {
-        flush::flush_at_close(list);
-    }
-
-    fn observe(list: &Handle) -> Result<bool, StoreError> {
-        list.observe()
-    }
-
-    fn recover(list: &Handle, turn: &mut WriteTurn, journal: &mut Journal) -> Result<(), StoreError> {
-        if !list.files.is_same_boot()? {
-            recovery::recover(list, turn, journal)?;
-            list.files.note_boot();
-        }
-        recovery::take_over(turn, journal)
-    }
-
-    fn follow_move(list: &Handle, turn: &mut WriteTurn, journal: &Journal, noted: &Move) -> Result<(), StoreError> {
-        recovery::follow_move(turn, journal, noted, list.rules)
-    }
-
-    fn finish(
-        list: &Handle,
-        turn: &mut WriteTurn,
-        journal: &mut Journal,
-        has_followed: bool,
-    ) -> Result<(), StoreError> {
-        recovery::finish_if_behind(turn, journal, list.rules, has_followed)
     }
 }

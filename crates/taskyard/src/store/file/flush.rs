@@ -13,14 +13,11 @@ use taskyard_core::{Revision, TaskId};
 
 use crate::regular_file::NotRead;
 use crate::store::StoreError;
-use crate::store::file::client_files::Handle;
+use crate::store::file::client_files::{Handle, LOOK_EVERY};
 use crate::store::journal::Journal;
 use crate::store::locks::list_paths::{c_name, file_name};
 use crate::{regular_file, system};
 
-/// Interval at which a running process checks whether a flush is due, in nanoseconds; the first check comes one
-/// interval after it opened the list.
-pub(super) const LOOK_EVERY: i64 = 1_000_000_000;
 /// Age in milliseconds at which the next command flushes commits.
 const OLD: i64 = 30_000;
 /// Number of commits that are flushed regardless of their age.

@@ -6,11 +6,13 @@ mod client_files;
 mod commit;
 mod departing;
 mod flush;
+mod list_files;
 mod litter;
 mod marks;
 mod reading;
 mod recovery;
 mod store;
 mod txn;
+mod writer;
 
 pub use store::{FileStore, FileStoreOptions};

@@ -12,13 +12,14 @@ use crate::store::engine::{OpenLists, OpensLists};
 use crate::store::file::client_files::{ClientFiles, Handle};
 use crate::store::file::reading::snapshot::FileSnapshot;
 use crate::store::file::reading::{outlines, scan};
-use crate::store::file::txn::{FilePair, FileTxn};
+use crate::store::file::txn::FileTxn;
+use crate::store::file::writer::FilePair;
 use crate::store::file::{departing, flush, litter};
-use crate::store::journal::{arrived_by, departure_in, is_leaving};
-use crate::store::list_directories::{changed, directories_gone, list_directories, must_not_be_foreign, named};
+use crate::store::journal::{arrived_by, changed, departure_in, is_leaving};
+use crate::store::list_directories::{directories_gone, list_directories, must_not_be_foreign, named};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::held;
-use crate::store::waiting::wait_for_turn;
+use crate::store::store_contract::wait_for_turn;
 use crate::store::{
     Capabilities, Closed, Departure, FileCare, FileLayout, HistoryQuery, LastEntry, ListCopy, ListCopyTarget, ListInfo,
     ListMoving, ListWatch, Litter, Moved, Sighting, Snapshot, Store, StoreClock, StoreError, Txn, TxnPair, Watch,

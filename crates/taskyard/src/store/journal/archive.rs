@@ -19,8 +19,8 @@ use super::stamp::Marks;
 use crate::fingerprint::Fingerprint;
 use crate::sqlite::{Database, Schema, Table};
 use crate::store::StoreError;
-use crate::store::journal::packing;
-use crate::store::journal::packing::{COLUMNS, wrong};
+use crate::store::journal::rows;
+use crate::store::journal::rows::{COLUMNS, wrong};
 
 /// Facts about the database itself, or that the restored database sets anew.
 const FACTS_LEFT_BEHIND: [&str; 3] = ["path", "packed", "repacked"];
@@ -147,7 +147,7 @@ impl Journal {
             values(row, 13).map(|values| (Kind::Entry, values))
         })?;
         let facts = self.rows("SELECT key, value, sum FROM facts", [], |row| {
-            packing::check(row, FACTS.name)?;
+            rows::check(row, FACTS.name)?;
             values(row, 3).map(|values| (Kind::Fact, values))
         })?;
         let has_tasks = !entries.is_empty();
@@ -187,7 +187,7 @@ fn name_of(sidecar: &Path) -> String {
 }
 
 fn archived(row: &Row<'_>) -> rusqlite::Result<Archived> {
-    packing::check(row, "lists")?;
+    rows::check(row, "lists")?;
     let mark = |place: usize| row.get::<_, i64>(place).map(i64::unsigned_abs);
     let rows = unpacked(&row.get::<_, Vec<u8>>(6)?).ok_or_else(|| wrong(6, "lists"))?;
     let marks = Marks { revision: mark(2)?, token: mark(3)?, number: mark(4)? };

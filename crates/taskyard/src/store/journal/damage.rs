@@ -25,8 +25,8 @@ use super::layout::{BEGUN, DATABASE, ENTRIES, FORMAT, JOURNAL, MOVED, THINNED, T
 use super::stamp::{FoundStamp, Marks, Stamp, StampFile, Standstill, is_lasting, look_at_stamp};
 use crate::sqlite::{Database, DatabaseError, Table};
 use crate::store::error::JournalDamage;
-use crate::store::journal::packing;
-use crate::store::journal::packing::{COLUMNS, ENTRY_BITS, Sequence, WrongSum, first_id, images_of};
+use crate::store::journal::rows;
+use crate::store::journal::rows::{COLUMNS, ENTRY_BITS, Sequence, WrongSum, first_id, images_of};
 use crate::store::{Occupant, StoreError};
 use crate::{private, system};
 
@@ -257,13 +257,13 @@ pub(super) fn first_fault(
         let has_forms: bool = database.one(has_forms, [], |row| row.get(0))?;
         let is_checked = |table: &&Table| table.name != ENTRIES.name && (table.since.is_some() || has_forms);
         for table in JOURNAL.tables.iter().filter(is_checked) {
-            let columns = packing::columns_of(table).join(", ");
+            let columns = rows::columns_of(table).join(", ");
             let sql = format!("SELECT {columns} FROM {}", table.name);
-            database.each(&sql, [], |row| packing::check(row, table.name).map(ControlFlow::Continue))?;
+            database.each(&sql, [], |row| rows::check(row, table.name).map(ControlFlow::Continue))?;
         }
         let recent = RefCell::default();
         database.each(&format!("SELECT {COLUMNS} FROM entries ORDER BY id"), [], |row| {
-            packing::check_entry(row, &images_of(&database.connection, &recent, row)?).map(ControlFlow::Continue)
+            rows::check_entry(row, &images_of(&database.connection, &recent, row)?).map(ControlFlow::Continue)
         })?;
     }
     let begun = fact::<String>(database, BEGUN)?.map(|text| begun_from(&text)).unwrap_or_default();
@@ -301,7 +301,7 @@ fn first_gap(database: &Database, begun: Revision) -> Result<Option<JournalDamag
 }
 
 fn fact<T: FromSql>(database: &Database, key: &str) -> Result<Option<T>, DatabaseError> {
-    let value = |row: &Row<'_>| packing::check(row, "facts").and_then(|()| row.get(1));
+    let value = |row: &Row<'_>| rows::check(row, "facts").and_then(|()| row.get(1));
     database.row("SELECT key, value, sum FROM facts WHERE key = ?1", [key], value)
 }
 

@@ -25,8 +25,8 @@ use super::layout::JOURNAL;
 use super::stamp::{Marks, Stamp, StampFile};
 use crate::sqlite::{AtRest, Database, beside};
 use crate::store::error::JournalDamage;
-use crate::store::journal::packing;
-use crate::store::journal::packing::RecentImages;
+use crate::store::journal::rows;
+use crate::store::journal::rows::RecentImages;
 use crate::store::{Occupant, StoreError};
 use crate::system::is_locked_by_others;
 
@@ -192,7 +192,7 @@ impl Journal {
     }
 
     pub(in crate::store) fn fact<T: FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
-        let value = |row: &Row<'_>| packing::check(row, "facts").and_then(|()| row.get(1));
+        let value = |row: &Row<'_>| rows::check(row, "facts").and_then(|()| row.get(1));
         self.row("SELECT key, value, sum FROM facts WHERE key = ?1", [key], value)
     }
 
@@ -243,21 +243,20 @@ impl Journal {
     /// Writes a row with a checksum after its columns. Returns the number of rows written.
     pub(super) fn write(&self, sql: &str, columns: &[&dyn ToSql]) -> Result<usize, StoreError> {
         self.flush_as_usual()?;
-        let written = |connection: &Connection| packing::execute(&mut connection.prepare_cached(sql)?, columns);
+        let written = |connection: &Connection| rows::execute(&mut connection.prepare_cached(sql)?, columns);
         self.database.change(written).map_err(judge)
     }
 
     /// Writes a row with a checksum computed from other columns.
     pub(super) fn write_with_sum(&self, sql: &str, columns: &[&dyn ToSql], sum: i64) -> Result<usize, StoreError> {
         self.flush_as_usual()?;
-        let written =
-            |connection: &Connection| packing::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
+        let written = |connection: &Connection| rows::execute_with(&mut connection.prepare_cached(sql)?, columns, sum);
         self.database.change(written).map_err(judge)
     }
 
     /// Returns the checksum of a row.
     pub(super) fn sum_of(&self, columns: &[&dyn ToSql]) -> Result<i64, StoreError> {
-        packing::sum_of(columns).map_err(|error| judge(self.database.failed("write")(error)))
+        rows::sum_of(columns).map_err(|error| judge(self.database.failed("write")(error)))
     }
 
     /// Executes a statement that needs no checksum, for example one that removes rows.

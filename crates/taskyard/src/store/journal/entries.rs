@@ -12,7 +12,7 @@ use taskyard_core::{AgentName, AttemptId, Entry, Image, Loss, Op, Remark, Revisi
 use super::Journal;
 use super::database::OVERTAKEN;
 use super::stamp::Marks;
-use crate::store::journal::packing::{BEFORE, COLUMNS, ENTRY_BITS, Images, first_id};
+use crate::store::journal::rows::{BEFORE, COLUMNS, ENTRY_BITS, Images, first_id};
 use crate::store::{Signature, StaleWrite, StoreError};
 
 /// The state of the journal. It changes with every commit, and when a turn is taken over.

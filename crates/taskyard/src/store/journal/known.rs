@@ -18,7 +18,7 @@ use super::layout::{FORMS, TOKEN};
 use super::stamp::Marks;
 use crate::fingerprint::Fingerprint;
 use crate::store::StoreError;
-use crate::store::journal::packing;
+use crate::store::journal::rows;
 use crate::store::kit::StagedLeases;
 
 const TABLE: &str = "known";
@@ -78,7 +78,7 @@ impl Journal {
     /// are not needed for unchanged files.
     pub(in crate::store) fn known_tasks(&self) -> Result<Vec<KnownTask>, StoreError> {
         self.rows(KNOWN_COLUMNS, [], |row| {
-            packing::check(row, TABLE)?;
+            rows::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let task = native::read(&id, row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default());
             Ok(KnownTask { print: print(row)?, seen: row.get(4)?, task, mode: row.get(6)?, id })
@@ -91,7 +91,7 @@ impl Journal {
         is_wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<KnownPrint>, StoreError> {
         self.rows(KNOWN_COLUMNS, [], |row| {
-            packing::check(row, TABLE)?;
+            rows::check(row, TABLE)?;
             let id = task_id(row.get_ref(0)?);
             let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
             let task = if is_wanted(content) { native::read(&id, content).ok().map(Box::new) } else { None };
@@ -157,7 +157,7 @@ impl Journal {
 }
 
 pub(super) fn known(row: &Row<'_>) -> rusqlite::Result<(TaskId, Known)> {
-    packing::check(row, TABLE)?;
+    rows::check(row, TABLE)?;
     let content = row.get_ref(5)?.as_blob_or_null()?.unwrap_or_default();
     let known = Known { print: print(row)?, seen: row.get(4)?, image: Image::new(content), mode: row.get(6)? };
     Ok((task_id(row.get_ref(0)?), known))
@@ -217,7 +217,7 @@ impl Journal {
 }
 
 fn formed(row: &Row<'_>) -> rusqlite::Result<(TaskId, Formed)> {
-    packing::check(row, "forms")?;
+    rows::check(row, "forms")?;
     let formed = Formed { form: row.get(1)?, image: Image::new(row.get::<_, Vec<u8>>(2)?) };
     Ok((task_id(row.get_ref(0)?), formed))
 }
@@ -309,7 +309,7 @@ fn moment_columns(moment: Option<&Moment>) -> (Option<i64>, Option<i64>, Option<
 }
 
 fn lease(row: &Row<'_>) -> rusqlite::Result<Lease> {
-    packing::check(row, "leases")?;
+    rows::check(row, "leases")?;
     let duration = |milliseconds: Option<i64>| milliseconds.map(|count| Duration::from_millis(count.unsigned_abs()));
     let ends = match (row.get(5)?, row.get(6)?, row.get(7)?) {
         (Some(wall), Some(since_boot), Some(boot)) => Some(Moment { wall: Timestamp(wall), boot, since_boot }),

@@ -6,11 +6,21 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use taskyard_core::Timestamp;
 
 use crate::private::create_new;
 use crate::regular_file;
 use crate::sqlite::{Schema, Table};
 use crate::store::{Departure, StoreError};
+
+/// Returns the modification time of a file or directory, if available.
+pub(in crate::store) fn changed(path: &Path) -> Option<Timestamp> {
+    let changed = fs::metadata(path).and_then(|found| found.modified()).ok()?;
+    let since = changed.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+}
 
 /// Returns our own directory for the list at a canonical path.
 pub(in crate::store) fn sidecar_of(data: &Path, list: &Path) -> PathBuf {

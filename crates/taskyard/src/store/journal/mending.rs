@@ -29,8 +29,8 @@ use crate::fingerprint::Fingerprint;
 use crate::private::prepare_database;
 use crate::sqlite::{Alone, Database, Table};
 use crate::store::error::JournalDamage;
-use crate::store::journal::packing;
-use crate::store::journal::packing::{AFTER, BEFORE, ENTRY_BITS, Images, RecentImages, SUM, images_of};
+use crate::store::journal::rows;
+use crate::store::journal::rows::{AFTER, BEFORE, ENTRY_BITS, Images, RecentImages, SUM, images_of};
 use crate::store::kit::first_token;
 use crate::store::{Signature, StoreError};
 use crate::{private, regular_file, system};
@@ -351,7 +351,7 @@ impl Journal {
         let sql = format!("INSERT OR IGNORE INTO {} ({columns}) VALUES ({places})", table.name);
         let Ok(mut statement) = self.database.connection.prepare_cached(&sql) else { return };
         let columns: Vec<&dyn rusqlite::ToSql> = row.iter().map(|value| value as &dyn rusqlite::ToSql).collect();
-        if let Err(error) = packing::execute(&mut statement, &columns) {
+        if let Err(error) = rows::execute(&mut statement, &columns) {
             tracing::debug!(%error, table = table.name, "a row is not saved");
         }
     }
@@ -477,7 +477,7 @@ fn readable_rows(old: &Database, source: &Source) -> Vec<Vec<Value>> {
     // Columns after the checksum are needed to rebuild an entry.
     let wanted = match source.table.name {
         "entries" => source.table.column_names().collect(),
-        _ => packing::columns_of(source.table),
+        _ => rows::columns_of(source.table),
     };
     let columns: Vec<String> = wanted
         .into_iter()
@@ -528,15 +528,15 @@ fn each_row(
 
 /// Returns the columns before the checksum. Fails if the row does not match it.
 fn whole_row(row: &Row<'_>, table: &Table) -> rusqlite::Result<Vec<Value>> {
-    packing::check(row, table.name)?;
-    (0..packing::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
+    rows::check(row, table.name)?;
+    (0..rows::columns_of(table).len() - 1).map(|place| row.get(place)).collect()
 }
 
 /// Returns the columns of an entry before the checksum, with complete images. Fails if these cannot be rebuilt or do
 /// not match it.
 fn whole_entry(old: &Connection, recent: &RefCell<RecentImages>, row: &Row<'_>) -> rusqlite::Result<Vec<Value>> {
     let images = images_of(old, recent, row)?;
-    packing::check_entry(row, &images)?;
+    rows::check_entry(row, &images)?;
     let image = |image: Option<Image>| image.map_or(Value::Null, |image| Value::Blob(image.bytes().to_vec()));
     let Images { before, after } = images;
     let mut columns: Vec<Value> = Vec::with_capacity(SUM);

@@ -12,7 +12,9 @@ mod layout;
 mod mending;
 mod moves;
 mod opening;
+mod pace;
 mod packing;
+mod rows;
 mod selecting;
 mod stamp;
 mod thinning;
@@ -26,15 +28,16 @@ pub(in crate::store) use entries::{Extent, NewEntry, OutsideChange, OutsideRecor
 pub(in crate::store) use journals::Journals;
 pub(in crate::store) use known::{Formed, Known, KnownTask, LOOK_IS_OLD};
 pub(in crate::store) use layout::{
-    canonical, departure_in, is_leaving, journal_size, memory_size, note_departure, sidecar_name, sidecar_of,
+    canonical, changed, departure_in, is_leaving, journal_size, memory_size, note_departure, sidecar_name, sidecar_of,
     withdraw_departure,
 };
 pub(in crate::store) use mending::{Beside, examine, mend};
 pub(in crate::store) use moves::{Move, MovePeer, arrived_by, has_memory, install, reopen};
 pub use moves::{PortableJournal, PortableMarks};
+pub(crate) use pace::Pace;
 pub(in crate::store) use stamp::{NEWER_LAYOUTS, is_same_boot, remember_boot};
+pub(crate) use thinning::TidyTerms;
 pub use thinning::TimeCount;
-pub(crate) use thinning::{Pace, TidyTerms};
 pub use tidying::TidiedJournal;
 pub(in crate::store) use tidying::{LEAVING, list_of, newest_time, remove_what_is_leaving, tidy, try_tidy};
 

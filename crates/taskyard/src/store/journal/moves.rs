@@ -31,7 +31,7 @@ use crate::failpoint::reach;
 use crate::fingerprint::Fingerprint;
 use crate::private::{create_new, make_directory};
 use crate::sqlite::Database;
-use crate::store::journal::packing;
+use crate::store::journal::rows;
 use crate::store::kit::first_token;
 use crate::store::{ArrivingList, HistoryQuery, Signature, StoreError};
 use crate::system;
@@ -108,7 +108,7 @@ impl Journal {
     /// Returns the moves to this list whose source may not have followed yet, with their tokens.
     pub(in crate::store) fn arrivals(&self) -> Result<Vec<(String, MovePeer)>, StoreError> {
         let columns = |row: &Row<'_>| {
-            packing::check(row, "facts")?;
+            rows::check(row, "facts")?;
             Ok((row.get(0)?, row.get(1)?))
         };
         let sql = "SELECT key, value, sum FROM facts WHERE key >= 'arrived ' AND key < 'arrived!'";
@@ -161,7 +161,7 @@ impl Journal {
 
     /// Returns whether a move to this list is recorded as having happened.
     fn has_happened(&self, token: &str) -> Result<bool, StoreError> {
-        let peer = |row: &Row<'_>| packing::check(row, "moves").and_then(|()| row.get::<_, String>(1));
+        let peer = |row: &Row<'_>| rows::check(row, "moves").and_then(|()| row.get::<_, String>(1));
         let fate = self.row("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)?;
         Ok(fate.is_some_and(|fate| fate == HAPPENED))
     }
@@ -173,7 +173,7 @@ impl Journal {
     }
 
     fn fate(&self, token: &str) -> Result<String, StoreError> {
-        let peer = |row: &Row<'_>| packing::check(row, "moves").and_then(|()| row.get(1));
+        let peer = |row: &Row<'_>| rows::check(row, "moves").and_then(|()| row.get(1));
         self.one("SELECT token, peer, payload, sum FROM moves WHERE token = ?1", [token], peer)
     }
 
@@ -207,7 +207,7 @@ impl Journal {
     /// Returns the moves away from this list that were noted but not carried out here.
     pub(in crate::store) fn noted_moves(&self) -> Result<Vec<Move>, StoreError> {
         let columns = |row: &Row<'_>| {
-            packing::check(row, "moves")?;
+            rows::check(row, "moves")?;
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         };
         let rows: Vec<(String, String, String)> =

@@ -14,7 +14,7 @@ use super::Journal;
 use super::damage::damaged;
 use super::entries::{Key, task_id};
 use crate::store::error::JournalDamage;
-use crate::store::journal::packing::{COLUMNS, ENTRY_BITS, Sequence, first_id};
+use crate::store::journal::rows::{COLUMNS, ENTRY_BITS, Sequence, first_id};
 use crate::store::{HistoryQuery, LastEntry, StoreError};
 
 /// A page ends with the revision in which its images exceed this many bytes.

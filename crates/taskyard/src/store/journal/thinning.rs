@@ -8,10 +8,8 @@
 //! Age is measured as the time that passed while the entries existed. The timestamps of entries are only used if no
 //! ages were recorded yet.
 
-use std::cell::Cell;
 use std::collections::HashSet;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params};
@@ -25,10 +23,11 @@ use super::Journal;
 use super::damage::judge;
 use super::entries::{Key, entries_where, split, task_id};
 use super::layout::THINNED;
+use super::pace::Pace;
 use super::packing::LONGEST_CHAIN;
 use crate::failpoint::reach;
 use crate::store::StoreError;
-use crate::store::journal::packing::{AFTER, BEFORE, ENTRY_BITS, Images, SUM, first_id, image_after};
+use crate::store::journal::rows::{AFTER, BEFORE, ENTRY_BITS, Images, SUM, first_id, image_after};
 
 /// The fact with the revision up to which every task was thinned.
 const THINNED_ALL: &str = "thinned_all";
@@ -392,84 +391,4 @@ impl Journal {
         let sql = "SELECT id >> 24, at FROM entries ORDER BY id";
         self.rows(sql, [], |row| Ok((Revision(row.get::<_, i64>(0)?.unsigned_abs()), Timestamp(row.get(1)?))))
     }
-}
-
-/// Transactions of tidying last little longer than this, because writers wait for them.
-const LONGEST_STEP: Duration = Duration::from_millis(5);
-/// Longer than any tidying takes.
-const NEVER_OVER: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// How long tidying may take.
-#[derive(Clone, Debug)]
-pub(crate) struct Pace {
-    until: Option<Instant>,
-    /// Whether to rest after each step.
-    rests: bool,
-    /// When the current step began.
-    began: Cell<Instant>,
-}
-
-impl Pace {
-    /// Continues until everything is done. After each step it rests as long as the step took, so that writers get half
-    /// of the time.
-    pub(crate) fn unhurried() -> Self {
-        Self { until: None, rests: true, began: Cell::new(Instant::now()) }
-    }
-
-    /// Continues until everything is done, without resting. For small amounts of work.
-    pub(in crate::store) fn straight_on() -> Self {
-        Self { rests: false, ..Self::unhurried() }
-    }
-
-    /// Ends after `time`, and never waits for a lock.
-    pub(crate) fn at_most(time: Duration) -> Self {
-        let began = Instant::now();
-        // A test that plans steps must not depend on how long they take.
-        let time = if planned_step().is_some() { NEVER_OVER } else { time };
-        Self { until: Some(began + time), rests: false, began: Cell::new(began) }
-    }
-
-    /// Returns whether time is up.
-    pub(crate) fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
-    }
-
-    /// Returns whether at least `time` is left, for work that cannot be split.
-    pub(in crate::store) fn has_left(&self, time: Duration) -> bool {
-        self.until.is_none_or(|until| Instant::now() + time < until)
-    }
-
-    /// Returns whether there is a time limit.
-    pub(in crate::store) fn is_short(&self) -> bool {
-        self.until.is_some()
-    }
-
-    /// Begins a step, that is, a transaction.
-    pub(in crate::store) fn begin_step(&self) {
-        self.began.set(Instant::now());
-    }
-
-    /// Returns whether the step has lasted long enough.
-    pub(in crate::store) fn step_is_over(&self) -> bool {
-        self.began.get().elapsed() >= planned_step().unwrap_or(LONGEST_STEP) || self.is_over()
-    }
-
-    /// Rests after a step, so that writers get their chance.
-    pub(in crate::store) fn rest(&self) {
-        if self.rests {
-            thread::sleep(self.began.get().elapsed().min(4 * LONGEST_STEP));
-        }
-        self.begin_step();
-    }
-}
-
-/// Returns how long a step may last according to the plan of a test.
-#[cfg(feature = "failpoints")]
-fn planned_step() -> Option<Duration> {
-    crate::failpoint::longest_step()
-}
-
-#[cfg(not(feature = "failpoints"))]
-fn planned_step() -> Option<Duration> {
-    None
 }

@@ -12,7 +12,7 @@ use taskyard_core::{AgentName, Entry, Image, Op, Revision, Rules, Status, Task, 
 use super::stamp::Marks;
 use super::thinning::Thinning;
 use super::{Journal, NewEntry};
-use crate::store::journal::thinning::Pace;
+use crate::store::journal::pace::Pace;
 use crate::store::{HistoryQuery, Signature};
 
 /// What an agent or another program does to a task.

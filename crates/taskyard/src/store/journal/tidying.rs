@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use taskyard_core::{Revision, TaskId, Timestamp};
 
 use super::damage::judge;
-use super::layout::{DATABASE, FORMAT, data_of, is_gone};
+use super::layout::{DATABASE, FORMAT, changed, data_of, is_gone};
 use super::opening::lock_alone;
 use super::stamp::StampFile;
 use super::thinning::{Thinned, Thinning};
@@ -25,8 +25,8 @@ use crate::private;
 use crate::private::prepare_database;
 use crate::sqlite::beside;
 use crate::store::StoreError;
-use crate::store::journal::thinning::{Pace, TidyTerms};
-use crate::store::list_directories::changed;
+use crate::store::journal::pace::Pace;
+use crate::store::journal::thinning::TidyTerms;
 
 /// How many of the newest revisions are never thinned because of the journal's size, so that recent changes can be
 /// undone.
@@ -195,10 +195,8 @@ impl Journal {
                 + coalesce(length(packed), 0) + coalesce(length(remark), 0)
             FROM entries WHERE id >= ?1 AND id < ?2 ORDER BY id";
         let (mut sum, mut found) = (0, None);
-        let span = [
-            crate::store::journal::packing::first_id(horizon.next()),
-            crate::store::journal::packing::first_id(last.next()),
-        ];
+        let span =
+            [crate::store::journal::rows::first_id(horizon.next()), crate::store::journal::rows::first_id(last.next())];
         self.rows(sql, span, |row| {
             if sum < excess {
                 sum += row.get::<_, i64>(1)?.unsigned_abs();

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use taskyard_core::dialect::native::Unreadable;
 use taskyard_core::rules::changes::numbering::counted;
-use taskyard_core::{Entry, Event, Image, Lease, ListId, Remark, Revision, Status, Task, TaskId, Timestamp, Token};
+use taskyard_core::{Entry, Event, Image, Lease, ListId, Revision, Status, Task, TaskId, Timestamp, Token};
 
-use super::staging::{Change, Staging};
-use crate::store::{HistoryQuery, ListInfo, Lookup, Signature, Snapshot, StoreError, UnreadableTask};
+use crate::store::{HistoryQuery, ListInfo, Lookup, Snapshot, StoreError, UnreadableTask};
 
 /// All changes of one transaction. If only leases change, it has no entries; then it is not a revision and watchers are
 /// not notified.
@@ -60,44 +59,6 @@ impl Commit {
     pub fn event(&self, list: &ListId) -> Option<Event> {
         let revision = self.entries.first()?.revision;
         Some(Event { list: list.clone(), revision, entries: self.entries.clone() })
-    }
-}
-
-impl Staging {
-    /// Turns the staged changes into the commit after the state they were staged over. Ends leases whose holders no
-    /// longer hold the task.
-    pub fn into_commit(mut self, at: Timestamp, signature: &Signature) -> Commit {
-        let changes = self.changes();
-        self.settle_leases(&changes);
-        let entries = entries_of(&changes, self.base.revision.next(), at, signature);
-        let after = changes.into_iter().map(|change| change.after).collect();
-        let leases = self.leases.changed().clone();
-        Commit { entries, leases, last_token: self.leases.last_token(), mark: self.mark, after }
-    }
-}
-
-/// Returns the entries of a commit with these changes. Information about the whole commit is on the first entry.
-pub(crate) fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signature: &Signature) -> Vec<Entry> {
-    let entry = |(place, change): (usize, &Change)| Entry {
-        revision,
-        at,
-        actor: signature.actor.clone(),
-        op: signature.op,
-        task: change.task.clone(),
-        before: change.before.clone(),
-        after: change.image().cloned(),
-        undoes: signature.undoes.clone(),
-        remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
-        attempt: (place == 0).then_some(signature.attempt),
-        db_user: None,
-    };
-    changes.iter().enumerate().map(entry).collect()
-}
-
-impl Change {
-    /// Returns the task's new image, or `None` if it is removed.
-    pub(crate) fn image(&self) -> Option<&Image> {
-        self.after.as_ref().map(|kept| &kept.image)
     }
 }
 

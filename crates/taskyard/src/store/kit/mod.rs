@@ -15,11 +15,10 @@ mod commit;
 mod staging;
 mod txn;
 
-pub(crate) use commit::entries_of;
 pub use commit::{Commit, Home, Kept, ListState, StateSnapshot, key_of, number_of, select};
 pub use staging::Staging;
 pub(super) use staging::free_numbers;
-pub(crate) use staging::{Change, StagedLeases, first_token};
+pub(crate) use staging::{Change, StagedLeases, entries_of, first_token};
 pub use txn::{StagedPair, StagedTxn, Writer};
 
 pub use crate::store::waiting::{Followed, watch};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use taskyard_core::dialect::native;
 use taskyard_core::rules::changes::numbering::{Numbers, next_ids};
 use taskyard_core::rules::leases::leasing::holds;
-use taskyard_core::{Image, Lease, Moment, Rules, Task, TaskId, Timestamp, Token};
+use taskyard_core::{Entry, Image, Lease, Moment, Remark, Revision, Rules, Task, TaskId, Timestamp, Token};
 
-use crate::store::kit::commit::{Home, Kept, ListState, key_of, number_of};
-use crate::store::{Lookup, NewLease, StoreError, UnreadableTask};
+use crate::store::kit::commit::{Commit, Home, Kept, ListState, key_of, number_of};
+use crate::store::{Lookup, NewLease, Signature, StoreError, UnreadableTask};
 
 /// A change to one task.
 #[derive(Clone, Debug)]
@@ -340,6 +340,44 @@ pub(crate) fn first_token(now: Timestamp) -> Token {
     }
     let milliseconds = u64::try_from(now.0).unwrap_or(0).max(1);
     Token(milliseconds.saturating_mul(10) + RandomState::new().build_hasher().finish() % 10)
+}
+
+impl Staging {
+    /// Turns the staged changes into the commit after the state they were staged over. Ends leases whose holders no
+    /// longer hold the task.
+    pub fn into_commit(mut self, at: Timestamp, signature: &Signature) -> Commit {
+        let changes = self.changes();
+        self.settle_leases(&changes);
+        let entries = entries_of(&changes, self.base.revision.next(), at, signature);
+        let after = changes.into_iter().map(|change| change.after).collect();
+        let leases = self.leases.changed().clone();
+        Commit { entries, leases, last_token: self.leases.last_token(), mark: self.mark, after }
+    }
+}
+
+/// Returns the entries of a commit with these changes. Information about the whole commit is on the first entry.
+pub(crate) fn entries_of(changes: &[Change], revision: Revision, at: Timestamp, signature: &Signature) -> Vec<Entry> {
+    let entry = |(place, change): (usize, &Change)| Entry {
+        revision,
+        at,
+        actor: signature.actor.clone(),
+        op: signature.op,
+        task: change.task.clone(),
+        before: change.before.clone(),
+        after: change.image().cloned(),
+        undoes: signature.undoes.clone(),
+        remark: if place == 0 { signature.remark.clone() } else { Remark::default() },
+        attempt: (place == 0).then_some(signature.attempt),
+        db_user: None,
+    };
+    changes.iter().enumerate().map(entry).collect()
+}
+
+impl Change {
+    /// Returns the task's new image, or `None` if it is removed.
+    pub(crate) fn image(&self) -> Option<&Image> {
+        self.after.as_ref().map(|kept| &kept.image)
+    }
 }
 
 #[cfg(test)]

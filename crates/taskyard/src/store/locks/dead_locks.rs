@@ -18,15 +18,15 @@ use rustix::fs::AtFlags;
 
 use super::client_lock;
 use super::client_lock::{LIFE, temporary_name};
-use super::guarded::queue_of;
 use super::list_paths::{OURS, c_name};
+use super::queue::queue_of;
 use crate::failpoint::reach;
 use crate::liveness::is_seen_dead;
 use crate::regular_file::special;
 use crate::store::StuckLock;
 use crate::store::locks::list_paths::{Look, look_at};
-use crate::store::locks::turn;
-use crate::store::locks::turn::HeldName;
+use crate::store::locks::turn_record;
+use crate::store::locks::turn_record::HeldName;
 use crate::{private, regular_file, system};
 
 /// Removes the locks that a dead writer of ours left in a directory.
@@ -35,13 +35,13 @@ pub(in crate::store) fn clear_dead_locks(directory: BorrowedFd<'_>, memory: &Fil
         let look = look_at(directory, &c_name(&held.name)).ok().flatten();
         look.is_some_and(|look| is_named(held, &look))
     };
-    let mut dead: Vec<HeldName> = turn::load_held(memory)?.into_iter().filter(is_there).collect();
+    let mut dead: Vec<HeldName> = turn_record::load_held(memory)?.into_iter().filter(is_there).collect();
     if dead.is_empty() {
         return Ok(());
     }
     let aside = temporary_name("stale");
     dead.push(HeldName::of_ours(&aside));
-    turn::save_held(memory, client_lock::process(), &dead)?;
+    turn_record::save_held(memory, client_lock::process(), &dead)?;
     reach("locks of the dead: written down");
     for held in &dead {
         remove_dead(directory, held, &aside);

@@ -26,15 +26,15 @@ use super::client_lock::temporary_name;
 use super::dead_locks::maker_is_dead;
 use super::list_paths;
 use super::list_paths::{ListPaths, OURS, c_name};
-use super::queue::PATIENCE;
+use super::queue::{PATIENCE, queue_of};
 use super::turn::WriteTurn;
 use crate::failpoint::reach;
 use crate::regular_file::NotRead;
 use crate::store::StoreError;
-use crate::store::journal::{canonical, sidecar_name};
+use crate::store::journal::canonical;
 use crate::store::list_directories::must_not_be_foreign;
 use crate::store::locks::list_paths::{Fingerprint, look_at, look_through};
-use crate::store::locks::turn;
+use crate::store::locks::turn_record;
 use crate::{private, regular_file, system};
 
 /// Fewer bytes than this are checked faster than a thread is started.
@@ -93,7 +93,7 @@ impl Guarded {
         let is_there = look_at(opened.as_fd(), &c_name(name)).map_err(StoreError::io("cannot read", &path))?.is_some();
         if !is_there {
             // Check that we can queue before creating anything.
-            turn::open(&queue).map_err(StoreError::io("cannot open", &queue))?;
+            turn_record::open(&queue).map_err(StoreError::io("cannot open", &queue))?;
             make(opened.as_fd(), &c_name(name), first).map_err(StoreError::io("cannot create", &path))?;
             reach("guarded file: made");
         }
@@ -222,12 +222,6 @@ pub(crate) enum Replaced {
 /// Identifies one version of a file. Two versions of the same size written within one clock tick are not distinguished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Print(Fingerprint);
-
-/// Returns the file on which our processes queue for the lock on a file.
-pub(in crate::store) fn queue_of(path: &Path, queues: &Path) -> PathBuf {
-    let directory = canonical(path.parent().unwrap_or(Path::new("/")));
-    queues.join(format!("{}.queue", sidecar_name(&directory.join(path.file_name().unwrap_or_default()))))
-}
 
 /// Reads a file without taking its lock.
 pub(crate) fn read_unlocked(path: &Path, largest: u64) -> io::Result<Found> {

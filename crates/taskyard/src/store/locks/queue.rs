@@ -27,9 +27,10 @@ use rustix::io::Errno;
 use super::client_lock;
 use super::client_lock::LIFE;
 use crate::liveness::{is_seen_dead, space_tag};
+use crate::store::journal::{canonical, sidecar_name};
 use crate::store::list_directories::rename_to_new;
-use crate::store::locks::turn;
-use crate::store::locks::turn::TurnRecord;
+use crate::store::locks::turn_record;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::{Occupant, StoreError};
 use crate::system;
 use crate::system::flock_holder;
@@ -57,7 +58,7 @@ impl Queue {
     /// than `patience`.
     pub(in crate::store) fn turn_record(&mut self, patience: Duration) -> Result<Option<TurnRecord>, StoreError> {
         loop {
-            let state = turn::load_or_new(&self.file, &self.path)?;
+            let state = turn_record::load_or_new(&self.file, &self.path)?;
             // We are at the head, and yet the record says that a writer is busy or bypassed the queue: it is dead, or
             // bypassed an earlier head.
             let is_doubtful = self.is_head && (state.busy || state.is_past_queue);
@@ -89,7 +90,7 @@ impl Drop for Queue {
 
 /// Takes the head of the queue if it is free, else returns `None`.
 pub(in crate::store) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreError> {
-    let file = turn::open(path).map_err(StoreError::io("cannot open", path))?;
+    let file = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) if was_put_away(&file) => Ok(None),
         Ok(()) => Ok(Some(head(file, path))),
@@ -102,14 +103,14 @@ pub(in crate::store) fn try_enter(path: &Path) -> Result<Option<Queue>, StoreErr
 pub(in crate::store) fn enter(path: &Path) -> Result<Queue, StoreError> {
     let waiting = match try_enter(path) {
         Ok(Some(queue)) => return Ok(queue),
-        Ok(None) => turn::open(path).map_err(StoreError::io("cannot open", path))?,
+        Ok(None) => turn_record::open(path).map_err(StoreError::io("cannot open", path))?,
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             return Err(held_for_a_moment(path));
         }
         Err(error) => return Err(error),
     };
     let receiver = lock_when_free(waiting).map_err(StoreError::io("cannot wait for", path))?;
-    let glances = turn::open(path).map_err(StoreError::io("cannot open", path))?;
+    let glances = turn_record::open(path).map_err(StoreError::io("cannot open", path))?;
     let mut ahead = Ahead::first_seen(&glances);
     loop {
         match receiver.recv_timeout(GLANCE) {
@@ -138,6 +139,12 @@ pub(in crate::store) fn enter(path: &Path) -> Result<Queue, StoreError> {
     }
 }
 
+/// Returns the file on which our processes queue for the lock on a file.
+pub(in crate::store) fn queue_of(path: &Path, queues: &Path) -> PathBuf {
+    let directory = canonical(path.parent().unwrap_or(Path::new("/")));
+    queues.join(format!("{}.queue", sidecar_name(&directory.join(path.file_name().unwrap_or_default()))))
+}
+
 fn head(file: File, path: &Path) -> Queue {
     Queue { file: Arc::new(file), path: path.to_owned(), is_head: true, passing: None }
 }
@@ -145,7 +152,7 @@ fn head(file: File, path: &Path) -> Queue {
 /// Bypasses the head if it is still as it was seen.
 fn pass(path: &Path, file: &File, seen: &TurnRecord) -> Result<Option<Passing>, StoreError> {
     let taken = try_take_passing(path).map_err(StoreError::io("cannot lock", path))?;
-    let now = turn::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
+    let now = turn_record::load(file).map_err(StoreError::io("cannot read", path))?.unwrap_or_default();
     // Other processes may have bypassed the queue and finished in the meantime. But if there is a new head, the queue
     // is valid again.
     Ok(taken.filter(|_| now.is_past_queue || now.turns == seen.turns))
@@ -209,7 +216,7 @@ impl Ahead {
 impl Glance {
     fn at(file: &File) -> Self {
         let touched = file.metadata().map(|found| found.mtime() * 1_000_000_000 + found.mtime_nsec());
-        let state = turn::load(file).ok().flatten().unwrap_or_default();
+        let state = turn_record::load(file).ok().flatten().unwrap_or_default();
         Self { state, touched: touched.unwrap_or(0) }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(in crate::store) mod files;
 pub(in crate::store) mod live_list;
+pub(in crate::store) mod live_state;
 pub(in crate::store) mod observe;
 pub(in crate::store) mod outlines;
 pub(in crate::store) mod scan;

@@ -18,8 +18,8 @@ use crate::store::file::client_files::Handle;
 use crate::store::journal::{Extent, Journal, Known, OutsideChange, OutsideRecord};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::queue::Queue;
-use crate::store::locks::turn::TurnRecord;
-use crate::store::locks::{queue, turn};
+use crate::store::locks::turn_record::TurnRecord;
+use crate::store::locks::{queue, turn_record};
 use crate::{regular_file, system};
 
 /// Time after which a file that was just touched can be recognised by its timestamps.
@@ -157,7 +157,7 @@ fn write(
     changes: &[&Change],
     queue: &Queue,
 ) -> Result<bool, StoreError> {
-    let state = turn::load_or_new(&queue.file, &queue.path)?;
+    let state = turn_record::load_or_new(&queue.file, &queue.path)?;
     if state.busy || state.sequence % 2 == 1 {
         return Ok(false);
     }
@@ -196,7 +196,7 @@ fn write(
     journal.end(transaction)?;
     handle.journals.note_stale_writes(recorded.stale_writes);
     if !changes.is_empty() {
-        turn::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
+        turn_record::save_applied(&queue.file, revision.0).map_err(StoreError::io("cannot write", &queue.path))?;
         tracing::info!(revision = revision.0, tasks = changes.len(), "recorded what another program did");
     }
     Ok(true)

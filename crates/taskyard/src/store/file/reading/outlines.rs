@@ -26,7 +26,7 @@ use crate::store::StoreError;
 use crate::store::file::client_files::Handle;
 use crate::store::journal::Journal;
 use crate::store::locks::list_paths::{Fingerprint, ListPaths, Look, c_name, look_at, look_through};
-use crate::store::locks::turn::TurnRecord;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::{private, regular_file, system};
 
 /// The file next to the journal in which outlines are cached.

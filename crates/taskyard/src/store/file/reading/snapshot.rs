@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use taskyard_core::{Image, Lease, Revision, Task, TaskId};
 
-use super::live_list::Live;
+use super::live_state::Live;
 use super::scan::Scan;
 use super::{files, observe, scan};
 use crate::failpoint::reach_if_named;
 use crate::store::file::client_files::Handle;
 use crate::store::file::reading::files::lookup;
 use crate::store::journal::{Journal, StoredEntry};
-use crate::store::locks::turn::TurnRecord;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::{LiveView, Lookup, Snapshot, StoreError, Unpacked, UnreadableTask};
 
 /// Maximum number of rereads while our writers are active, before their commits are taken from the journal.
