@@ -129,6 +129,7 @@ fn execute(arguments: Arguments, environment: Environment, typed: &[OsString]) -
     if may_hold_locks && !command.as_ref().is_some_and(Command::stops_itself) {
         match &command {
             Some(command) if command.is_server() => processes::end_server_in_order(cancel.clone()),
+            Some(command) if command.only_shows() => processes::end_in_order_once_locks_are_held(cancel.clone()),
             _ => processes::end_in_order_when_stopped(cancel.clone()),
         }
     }

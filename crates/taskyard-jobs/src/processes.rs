@@ -260,6 +260,13 @@ pub fn end_in_order_when_stopped(cancel: Cancel) {
     end_in_order_on(&[SIGINT, SIGTERM, SIGHUP], cancel);
 }
 
+/// Like [`end_in_order_when_stopped`], from the first turn on. Until then a stop signal ends the process as usual: it
+/// holds no lock.
+#[cfg(unix)]
+pub fn end_in_order_once_locks_are_held(cancel: Cancel) {
+    taskyard::store::before_first_turn(|| end_in_order_when_stopped(cancel));
+}
+
 /// Like [`end_in_order_when_stopped`], for a server, to which SIGHUP may mean something else.
 #[cfg(unix)]
 pub fn end_server_in_order(cancel: Cancel) {
@@ -311,6 +318,10 @@ fn end_in_order_on(these: &'static [i32], cancel: Cancel) {
 /// Does nothing: there are no such signals on this system.
 #[cfg(not(unix))]
 pub fn end_in_order_when_stopped(_cancel: Cancel) {}
+
+/// Does nothing: there are no such signals on this system.
+#[cfg(not(unix))]
+pub fn end_in_order_once_locks_are_held(_cancel: Cancel) {}
 
 /// Does nothing: there are no such signals on this system.
 #[cfg(not(unix))]

@@ -49,9 +49,9 @@ pub use list_directories::ListMemory;
 #[cfg(feature = "sqlite")]
 pub(crate) use list_directories::{finish_putting_away, list_memories, list_sidecars, newest_time, tidy_journal};
 #[cfg(feature = "sqlite")]
-pub use locks::release_held_locks;
-#[cfg(feature = "sqlite")]
 pub(crate) use locks::{Found, Guarded, Print, Replaced, end_lock_of, read_unlocked, stuck_lock_of};
+#[cfg(feature = "sqlite")]
+pub use locks::{before_first_turn, release_held_locks};
 pub use memory::MemoryStore;
 pub use moving::{ArrivingList, Closed, Departure, ListMoving, new_token};
 pub(crate) use store_contract::UNTOLD;

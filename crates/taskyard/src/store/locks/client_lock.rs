@@ -376,6 +376,22 @@ fn refresh() {
     }
 }
 
+static BEFORE_FIRST_TURN: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
+
+/// Registers a function to call before this process waits for its first turn, for example to handle signals from then
+/// on. A process without a turn has no locks that a signal could leave behind.
+pub fn before_first_turn(prepare: impl FnOnce() + Send + 'static) {
+    *BEFORE_FIRST_TURN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(prepare));
+}
+
+/// Calls the registered function, once.
+pub(in crate::store) fn prepare_for_turn() {
+    let prepare = BEFORE_FIRST_TURN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(prepare) = prepare {
+        prepare();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::CStr;

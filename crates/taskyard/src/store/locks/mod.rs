@@ -11,6 +11,6 @@ pub(in crate::store) mod queue;
 pub(in crate::store) mod turn;
 pub(in crate::store) mod turn_record;
 
-pub use client_lock::release_held_locks;
+pub use client_lock::{before_first_turn, release_held_locks};
 pub(crate) use dead_locks::{end_lock_of, stuck_lock_of};
 pub(crate) use guarded::{Found, Guarded, Print, Replaced, read_unlocked};

@@ -47,6 +47,7 @@ pub(in crate::store) struct WriteTurn {
 impl WriteTurn {
     /// Waits for a turn. Creates the list's directory if necessary.
     pub(in crate::store) fn take(place: &ListPaths, queue_file: &Path) -> Result<Self, StoreError> {
+        client_lock::prepare_for_turn();
         let directory = place.open()?;
         let began = Instant::now();
         let mut queue = queue::enter(queue_file)?;
@@ -60,6 +61,7 @@ impl WriteTurn {
 
     /// Takes a turn if none of our writers has one. Does not wait for other programs in the turn, either.
     pub(in crate::store) fn try_take(place: &ListPaths, queue_file: &Path) -> Result<Option<Self>, StoreError> {
+        client_lock::prepare_for_turn();
         let Some(mut queue) = queue::try_enter(queue_file)? else { return Ok(None) };
         if queue.turn_record(Duration::ZERO)?.is_none() {
             return Ok(None);
