@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use taskyard::core::Job;
 use taskyard::core::rules::leases::leasing::reopens_its_task;
-use taskyard::jobs::{JobSettings, SharedJobs};
+use taskyard::jobs::{JobRecords, JobSettings, SharedJobs};
 use taskyard::opening::{Address, WrittenAddress};
 use taskyard::process::Cancel;
 use taskyard_jobs::Jobs;
@@ -32,11 +32,13 @@ pub(crate) fn shared_jobs_of(job: &Job, environment: &Environment) -> Option<Arc
 
 /// Reopens the tasks of failed and lost jobs on the store that the command is about to use.
 pub(crate) fn reopen_tasks(context: &Context) {
-    // Without a data directory there are no jobs. The settings for new jobs do not matter here.
-    let Ok(place) = places::jobs(context.environment(), JobSettings::default()) else { return };
-    let jobs = Jobs::new(place);
-    if jobs.may_reopen_tasks() {
-        tell_failure(attempt(&jobs, context));
+    // Without a data directory there are no jobs.
+    if !places::data(context.environment()).is_ok_and(|data| JobRecords::may_reopen_tasks(&data)) {
+        return;
+    }
+    // The settings for new jobs do not matter here.
+    if let Ok(place) = places::jobs(context.environment(), JobSettings::default()) {
+        tell_failure(attempt(&Jobs::new(place), context));
     }
 }
 

@@ -82,7 +82,9 @@ fn home<'a>(environment: &'a Environment, instead: &str) -> Result<&'a Path, Pro
     let Some(home) = &environment.home else {
         return Err(problem(format!("there is no home directory: {HOME} is not set")));
     };
-    if !home.is_dir() {
+    // Checked once, since the environment does not change.
+    static IS_THERE: OnceLock<bool> = OnceLock::new();
+    if !IS_THERE.get_or_init(|| home.is_dir()) {
         return Err(problem(format!(
             "there is no home directory: {HOME} names `{}`, which does not exist",
             home.display()

@@ -186,7 +186,9 @@ impl Context {
             let package = nearest_package(directory).map(|(place, name)| (place.to_owned(), name));
             return Ok(DirectoryLists { binding, package, folder_name: name_of(directory), ..Default::default() });
         };
-        let package = [&checkout.root, &checkout.top].into_iter().find_map(|at| Some((at.clone(), package_name(at)?)));
+        let [root, top] = [&checkout.root, &checkout.top];
+        let tops = std::iter::once(root).chain((top != root).then_some(top));
+        let package = tops.into_iter().find_map(|at| Some((at.clone(), package_name(at)?)));
         let folder_name = repository_name(checkout);
         let mut lists = DirectoryLists { binding, package, folder_name, ..Default::default() };
         let name = lists.own_name().map_or("default", String::as_str);
@@ -220,17 +222,18 @@ impl Context {
         machine: Option<&Machine>,
         store: &str,
     ) -> Result<Option<(PathBuf, String)>, Problem> {
-        let package = nearest_package(self.directory()?);
-        let (place, before) = match package {
-            Some((place, name)) if place.starts_with(&checkout.top) => (place, Some(name)),
-            Some((_, name)) => (checkout.top.as_path(), Some(name)),
-            None => (checkout.top.as_path(), name_of(&checkout.top)),
-        };
-        let Some(before) = before.filter(|before| *before != own.list) else { return Ok(None) };
+        let inner = self.directory()?.ancestors().take_while(|above| *above != checkout.top);
+        let inner = inner.into_iter().find_map(|above| Some((above, package_name(above)?)));
         // The root of a renamed repository had another name then.
-        if own.is_recorded && place == checkout.top && !checkout.is_worktree() {
+        if inner.is_none() && own.is_recorded && !checkout.is_worktree() {
             return Ok(None);
         }
+        let top = checkout.top.as_path();
+        let (place, before) = match inner {
+            Some((place, name)) => (place, Some(name)),
+            None => (top, nearest_package(top).map_or_else(|| name_of(top), |(_, name)| Some(name))),
+        };
+        let Some(before) = before.filter(|before| *before != own.list) else { return Ok(None) };
         if let Some(machine) = machine {
             let used = self.if_known(machine.list_used_in(place))?.flatten();
             if used.is_some() || self.if_known(machine.is_of_another(checkout, &before, store))? == Some(true) {

@@ -1,6 +1,8 @@
 //! Finds the hooks of an event, and determines which of them may run.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use taskyard_core::Rules;
@@ -159,7 +161,8 @@ fn keep_first_of_same(hooks: &mut Vec<Hook>) {
 }
 
 fn is_same_place(one: &Path, two: &Path) -> bool {
-    one == two || matches!((one.canonicalize(), two.canonicalize()), (Ok(one), Ok(two)) if one == two)
+    let inode = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == two || inode(two).is_some_and(|two| inode(one) == Some(two))
 }
 
 /// Where to find hooks, and the environment in which they run.

@@ -28,9 +28,9 @@ pub struct JobRecords {
 }
 
 impl JobRecords {
-    /// Opens the records of a data directory for reading; `None` if nothing was ever recorded.
+    /// Reads the records of a data directory as they are now; `None` if nothing was ever recorded.
     pub fn look(data: &Path) -> Result<Option<Self>, JobError> {
-        Ok(Machine::look(data)?.map(|machine| Self { data: data.to_owned(), machine }))
+        Ok(Machine::read(data)?.map(|machine| Self { data: data.to_owned(), machine }))
     }
 
     /// Opens the records of a data directory for writing, creating what is missing.
