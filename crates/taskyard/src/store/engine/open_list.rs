@@ -69,6 +69,12 @@ pub(in crate::store) trait ListFiles: Debug + Send + Sync + Sized + 'static {
         Ok(())
     }
 
+    /// Returns whether [`Self::recover`], the moves of the journal and [`Self::finish`] have nothing to do, if that can be
+    /// told at little cost.
+    fn is_settled(_list: &OpenList<Self>, _turn: &Self::Turn, _journal: &Journal) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Journals, on the source list, the changes of a move that happened. The files follow with [`ListFiles::finish`].
     fn follow_move(
         list: &OpenList<Self>,

@@ -78,6 +78,9 @@ impl<F: ListFiles> OpenList<F> {
         self.files.must_be_here()?;
         // ... or replaced the database.
         let mut journal = self.journals.renewed(journal)?;
+        if F::is_settled(self, &turn, &journal)? {
+            return Ok((turn, journal));
+        }
         F::recover(self, &mut turn, &mut journal)?;
         let followed = finish_noted_moves(self, &mut turn, &journal)?;
         F::finish(self, &mut turn, &mut journal, !followed.is_empty())?;

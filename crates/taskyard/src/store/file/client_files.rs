@@ -97,6 +97,16 @@ impl ClientFiles {
         Ok(is_known)
     }
 
+    /// Returns whether recovery after the last boot is known to be done, to this process or by the stamp of the open
+    /// journal.
+    pub(super) fn is_boot_of(&self, journal: &Journal) -> bool {
+        let is_known = self.boot_is_known.load(Ordering::Relaxed) || journal.is_stamped_in_this_boot();
+        if is_known {
+            self.note_boot();
+        }
+        is_known
+    }
+
     /// Records that recovery after the last boot is done.
     pub(in crate::store) fn note_boot(&self) {
         self.boot_is_known.store(true, Ordering::Relaxed);

@@ -74,14 +74,15 @@ fn flush_if_due(handle: &Handle, journal: &Journal, written: u64) -> Result<(), 
 /// Returns the commits whose files must be flushed: the revision before the first, and the last.
 fn waiting(handle: &Handle, journal: &Journal) -> Result<Option<(Revision, Revision)>, StoreError> {
     let applied = handle.files.state().map_or(0, |state| state.applied);
+    // One transaction for all queries: each by itself would lock the database.
+    let moment = journal.begin_to_read()?;
     let flushed = journal.fact::<i64>("flushed")?.unwrap_or(0).unsigned_abs();
     let first = journal.moment_of(Revision(flushed).next())?;
     let is_old = first.is_some_and(|at| system::now().0.saturating_sub(at) > old());
     let waiting = applied.saturating_sub(flushed);
-    if waiting == 0 || !(is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE) {
-        return Ok(None);
-    }
-    Ok(Some((Revision(flushed), Revision(applied))))
+    let is_due = is_old || waiting > MANY || waiting > FEW && waiting * journal.newest_length()? > LARGE;
+    drop(moment);
+    Ok((waiting > 0 && is_due).then_some((Revision(flushed), Revision(applied))))
 }
 
 /// Returns the age in milliseconds from which commits are flushed.

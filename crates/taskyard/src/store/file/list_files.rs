@@ -15,6 +15,7 @@ use crate::store::file::reading::live_state::Live;
 use crate::store::journal::{Journal, Move, MovePeer};
 use crate::store::locks::list_paths::ListPaths;
 use crate::store::locks::turn::WriteTurn;
+use crate::store::locks::turn_record::TurnRecord;
 use crate::store::locks::{list_paths, queue};
 
 /// An upper bound for revisions, to reject invalid turn records, which have no checksum.
@@ -81,6 +82,18 @@ impl ListFiles for ClientFiles {
 
     fn observe(list: &Handle) -> Result<bool, StoreError> {
         list.observe()
+    }
+
+    fn is_settled(list: &Handle, turn: &WriteTurn, journal: &Journal) -> Result<bool, StoreError> {
+        let TurnRecord { turns, sequence, applied, .. } = turn.state;
+        if turn.is_after_a_death || turns == 1 || sequence % 2 == 1 || !list.files.is_boot_of(journal) {
+            return Ok(false);
+        }
+        // One transaction for all queries: each by itself would lock the database.
+        let moment = journal.begin_to_read()?;
+        let is_settled = journal.newest()?.0 <= applied && !journal.has_pending_moves()?;
+        drop(moment);
+        Ok(is_settled)
     }
 
     fn recover(list: &Handle, turn: &mut WriteTurn, journal: &mut Journal) -> Result<(), StoreError> {

@@ -28,6 +28,7 @@ use crate::store::error::JournalDamage;
 use crate::store::journal::rows;
 use crate::store::journal::rows::RecentImages;
 use crate::store::{Occupant, StoreError};
+use crate::system;
 use crate::system::is_locked_by_others;
 
 /// Counts how often a turn was taken over from a writer that had not ended it.
@@ -164,6 +165,12 @@ impl Journal {
             stamp.raise_committed(committed);
             self.stamped.set(committed);
         }
+    }
+
+    /// Returns whether the stamp says that the list was last checked in this boot.
+    pub(in crate::store) fn is_stamped_in_this_boot(&self) -> bool {
+        let boot = self.stamp.as_ref().and_then(|stamp| stamp.boot().ok().flatten());
+        boot.is_some_and(|boot| boot == system::boot_id().as_bytes())
     }
 
     /// Returns whether this is still the current database and no process has found it damaged.

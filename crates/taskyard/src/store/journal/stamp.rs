@@ -230,9 +230,15 @@ impl StampFile {
     /// Returns the boot in which the list was last checked, or `None` if it is not recorded.
     pub(super) fn boot(&self) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = [0; 1 + u8::MAX as usize];
-        let read = regular_file::read_at(&self.0, &mut bytes, BOOT)?;
-        let name = bytes[..read].split_first().and_then(|(length, name)| name.get(..usize::from(*length)));
-        Ok(name.map(<[u8]>::to_vec))
+        // A second read is only needed for a longer name.
+        for expected in [1 + BOOT_NAME, bytes.len()] {
+            let read = regular_file::read_at(&self.0, &mut bytes[..expected], BOOT)?;
+            let name = bytes[..read].split_first().and_then(|(length, name)| name.get(..usize::from(*length)));
+            if name.is_some() || read < expected {
+                return Ok(name.map(<[u8]>::to_vec));
+            }
+        }
+        Ok(None)
     }
 
     /// Records the boot in which the list was last checked.
