@@ -23,6 +23,7 @@ use crate::arguments::{Globals, only_ids_before, written_out};
 use crate::context::Context;
 use crate::environment::{Environment, TASKYARD_COMPLETE};
 use crate::exit::Problem;
+use crate::template_files::TemplateFiles;
 
 /// Returns whether a shell requests completions.
 pub(crate) fn is_asked(environment: &Environment) -> bool {
@@ -250,6 +251,12 @@ impl Source {
         teams.iter().map(|team| candidate(team.name.as_str(), Some(&members(team)))).collect()
     }
 
+    /// Returns the user's templates.
+    fn templates(&self) -> Vec<CompletionCandidate> {
+        let names = TemplateFiles::of(self.context().environment()).and_then(|files| files.names());
+        names.unwrap_or_default().iter().map(|name| candidate(name, None)).collect()
+    }
+
     /// Returns the jobs, running ones first.
     fn jobs(&self) -> Vec<CompletionCandidate> {
         let mut jobs = self.context().jobs().and_then(|jobs| Ok(jobs.list()?)).unwrap_or_default();
@@ -414,6 +421,7 @@ fn with_completer(arg: Arg, path: &[&str], source: &Source) -> Arg {
             let which = Tasks::of(command, &id);
             arg.add(complete(Box::new(move |source| source.tasks(which))))
         }
+        (_, _, "TEMPLATE_NAME") => arg.add(complete(Box::new(Source::templates))),
         (_, _, "ROLE") => arg.add(complete(Box::new(Source::roles))),
         (_, _, "AGENT") => arg.add(complete(Box::new(Source::agents))),
         (_, _, "TAG" | "T" | "TAGS") => arg.add(complete(Box::new(Source::tags))),

@@ -22,6 +22,7 @@ mod run;
 #[cfg(feature = "server")]
 mod server_host;
 mod shorthand;
+mod template_files;
 
 use std::process::ExitCode;
 

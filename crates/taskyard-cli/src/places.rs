@@ -8,7 +8,7 @@ use taskyard::liveness::know_machine_by;
 use taskyard::private::{NotPrivate, secure_data_directory};
 use taskyard_jobs::JobOptions;
 
-use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME};
+use crate::environment::{CLAUDE_CONFIG_DIR, Environment, HOME, TASKYARD_HOME, XDG_CONFIG_HOME};
 use crate::exit::{Problem, ProblemKind};
 
 /// Returns the client's directory: `$CLAUDE_CONFIG_DIR`, otherwise `~/.claude`.
@@ -69,6 +69,14 @@ pub(crate) fn user_config(environment: &Environment) -> Option<PathBuf> {
         None => environment.home.as_ref()?.join(".config"),
     };
     Some(base.join("taskyard").join("taskyard.toml"))
+}
+
+/// Returns the user's directory of templates, beside the user's `taskyard.toml`.
+pub(crate) fn templates(environment: &Environment) -> Result<PathBuf, Problem> {
+    match user_config(environment) {
+        Some(config) => Ok(config.with_file_name("templates")),
+        None => home(environment, XDG_CONFIG_HOME).map(|home| home.join(".config/taskyard/templates")),
+    }
 }
 
 /// Returns the nearest directory, this one or a parent, that contains `.git`.

@@ -40,6 +40,7 @@ use super::serve::Serve;
 use super::setup::Setup;
 use super::show::Show;
 use super::team::Team;
+use super::template::Template;
 use super::update::Update;
 use super::work::Work;
 use super::worktrees::WorktreesCommand;
@@ -108,6 +109,7 @@ pub(crate) enum Command {
     Update(Box<Update>),
     Edit(Edit),
     Note(Note),
+    Template(Template),
     Start(Start),
     #[command(alias = "do")]
     Done(Done),
@@ -248,7 +250,7 @@ impl Command {
         match self {
             Self::Show(show) => Some(show.ids()).filter(|ids| ids.len() <= FEW),
             Self::History(history) => Some(vec![history.id.clone()?]),
-            Self::Create(create) if create.batch.is_none() => Some(create.named()),
+            Self::Create(create) => create.named(),
             Self::Claim(claim) => Some(vec![claim.which.only_one()?.clone()]),
             Self::Renew(renew) => Some(vec![renew.id.clone()]),
             Self::Note(note) => Some(vec![note.id.clone()]),
@@ -304,6 +306,7 @@ impl Command {
             Self::Update(command) => command.run(context, output),
             Self::Edit(command) => command.run(context, output),
             Self::Note(command) => command.run(context, output),
+            Self::Template(command) => command.run(context, output),
             Self::Start(command) => command.run(context, output),
             Self::Done(command) => command.run(context, output),
             Self::Cancel(command) => command.run(context, output),

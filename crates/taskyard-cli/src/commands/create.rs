@@ -12,7 +12,7 @@ use taskyard::config::Marks;
 use taskyard::core::answers::task_answers::Created;
 use taskyard::core::dialect::macf::{Kind, UnknownKind, describe_making, stated_parent};
 use taskyard::core::dialect::native::LARGEST;
-use taskyard::core::forms::batch::{BatchMistake, read};
+use taskyard::core::forms::batch::{BatchEntry, BatchMistake, read};
 use taskyard::core::forms::one_line::{InlineTask, without_taken_times};
 use taskyard::core::render::{Line, Look, Tone, graph, numbered};
 use taskyard::core::rules::changes::recurring::{EVERY, add_first_due};
@@ -20,15 +20,17 @@ use taskyard::core::timing::work_in_words;
 use taskyard::core::{Task, TaskId};
 use taskyard::operations::{CreatedBatch, NewTask};
 
+use super::template;
 use crate::arguments::{MetadataFlags, parse_id};
 use crate::context::Context;
 use crate::displays::{did, way_back};
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
 
-/// The arguments for a single task. They conflict with `--batch`.
-const ALONE: [&str; 18] = [
+/// The arguments for a single task. They conflict with `--batch`, and with `--template` except for words and `--every`.
+const ALONE: [&str; 19] = [
     "subject",
+    "every",
     "literal",
     "title",
     "description",
@@ -43,9 +45,9 @@ const ALONE: [&str; 18] = [
     "due",
     "defer",
     "estimate",
-    "every",
     "meta",
     "repo",
+    "version",
 ];
 
 /// Create a task
@@ -56,13 +58,15 @@ const ALONE: [&str; 18] = [
 /// `parent:3`, `after:4,5`, `owner:ana`, `kind:bug`, `project:rocket` and `every:mon`. Words after `--` always belong
 /// to the title, and so does a single argument.
 ///
+/// --template creates the tasks of a template with the values of its variables: `create --template release version=2.1`.
+///
 /// --batch creates many tasks in one revision, from JSON lines with the keys of a task, `priority`, `tags`, `parent`,
 /// `due`, `defer`, `estimate`, and `name`, which `blockedBy`, `blocks` and `parent` may use; or a Markdown list, in
 /// which indentation means parts and `after: NAME` order.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Create {
     /// The title, with or without quotes, and attributes
-    #[arg(value_name = "WORD", required_unless_present_any = ["batch", "literal", "title"])]
+    #[arg(value_name = "WORD", required_unless_present_any = ["batch", "literal", "template", "title"])]
     pub(crate) subject: Vec<String>,
 
     /// Words of the title that are not attributes
@@ -74,11 +78,16 @@ pub(crate) struct Create {
     pub(crate) title: Option<String>,
 
     /// Many tasks from a file, or from stdin (`-`): JSON lines or Markdown
-    #[arg(long, value_name = "FILE", conflicts_with_all = ALONE, allow_hyphen_values = true)]
+    #[arg(long, value_name = "FILE", group = "many", conflicts_with_all = ALONE, allow_hyphen_values = true)]
     pub(crate) batch: Option<String>,
 
+    /// Create the tasks of a template (`taskyard template list`); the words are values of its variables, KEY=TEXT. With
+    /// --every the task at its top recurs, and its parts with it
+    #[arg(long, value_name = "TEMPLATE_NAME", group = "many", conflicts_with_all = &ALONE[2..])]
+    pub(crate) template: Option<String>,
+
     /// Show what would be created, without creating it
-    #[arg(long, requires = "batch", conflicts_with = "subject")]
+    #[arg(long, requires = "many")]
     pub(crate) dry_run: bool,
 
     /// The description of the work; `-` reads it from stdin
@@ -150,10 +159,13 @@ impl TaskOfKind {
 }
 
 impl Create {
-    /// Returns the tasks that the new one is tied to.
-    pub(crate) fn named(&self) -> Vec<TaskId> {
+    /// Returns the tasks that the new one is tied to, or `None` if it makes several.
+    pub(crate) fn named(&self) -> Option<Vec<TaskId>> {
+        if self.batch.is_some() || self.template.is_some() {
+            return None;
+        }
         let ids = self.blocked_by.iter().chain(&self.blocks).cloned();
-        ids.chain(self.metadata.parent.clone()).collect()
+        Some(ids.chain(self.metadata.parent.clone()).collect())
     }
 
     /// Returns the title and the attributes among the words. A single argument is taken literally as the title.
@@ -173,6 +185,9 @@ impl Create {
     pub(crate) fn run(self, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
         if let Some(batch) = &self.batch {
             return create_batch(batch, self.dry_run, context, output);
+        }
+        if let Some(name) = &self.template {
+            return template::create(name, &self.subject, self.metadata.every.as_ref(), self.dry_run, context, output);
         }
         let InlineTask { title, extras, owner, after } = self.inline(context)?;
         if title.trim().is_empty() {
@@ -289,11 +304,22 @@ const LARGEST_BATCH: u64 = 16 * 1024 * 1024;
 pub(super) fn create_batch(from: &str, dry_run: bool, context: &Context, output: &mut Output) -> Result<Exit, Problem> {
     let text = text_of(from, context)?;
     let batch = read(&text, &context.clock()?).map_err(|mistake| problem(from, &mistake))?;
+    create_entries(&batch, &|mistake| problem(from, mistake), dry_run, context, output)
+}
+
+/// Creates several tasks together, or shows what would be created.
+pub(super) fn create_entries(
+    batch: &[BatchEntry],
+    problem: &dyn Fn(&BatchMistake) -> Problem,
+    dry_run: bool,
+    context: &Context,
+    output: &mut Output,
+) -> Result<Exit, Problem> {
     let yard = context.yard()?;
-    let outcome = if dry_run { yard.preview_batch(&batch)? } else { yard.create_batch(&batch)? };
-    let created = outcome.done()?.map_err(|mistake| problem(from, &mistake))?;
+    let outcome = if dry_run { yard.preview_batch(batch)? } else { yard.create_batch(batch)? };
+    let created = outcome.done()?.map_err(|mistake| problem(&mistake))?;
     if output.is_json() {
-        output.document(taskyard::answers::created_batch(&batch, &created, dry_run))?;
+        output.document(taskyard::answers::created_batch(batch, &created, dry_run))?;
         return Ok(Exit::Done);
     }
     if dry_run {

@@ -7,7 +7,7 @@ use clap::Command;
 
 /// The commands by group.
 const GROUPS: [(&str, &[&str]); 9] = [
-    ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note", "task"]),
+    ("Tasks", &["create", "list", "show", "search", "ready", "stats", "update", "edit", "note", "template", "task"]),
     ("Status", &["start", "done", "cancel", "reopen", "retry", "delete", "clear"]),
     ("Dependencies", &["depend", "undepend", "graph"]),
     ("Sharing work", &["claim", "renew", "release", "work", "worktrees", "diff", "team", "send", "inbox", "todo"]),
@@ -125,9 +125,10 @@ fn groups(command: &Command) -> String {
 }
 
 /// The topics: name, description and page.
-const TOPICS: [(&str, &str, &str); 5] = [
+const TOPICS: [(&str, &str, &str); 6] = [
     ("query", "choose tasks in list, search, watch and --where", include_str!("../../../../docs/formats/query.md")),
     ("dates", "write dates and durations", include_str!("../../../../docs/formats/dates.md")),
+    ("templates", "keep plans to make them again", include_str!("../../../../docs/formats/template.md")),
     ("config", "settings in taskyard.toml", include_str!("../../../../docs/formats/config.md")),
     ("lists", "which list is meant", include_str!("../../../../docs/lists.md")),
     ("agents", "work with agents from the command line", include_str!("../../../../docs/agents.md")),
@@ -199,7 +200,7 @@ fn roff(name: &str, about: &str, text: &str) -> String {
 }
 
 /// The examples for each command.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 62] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 63] = [
     ("create", ["create \"Write the parser\" --priority high --due fri", "add fix the login +ops due:fri after:4"]),
     ("list", ["list +ops ready", "list due:this-week --sort due"]),
     ("show", ["show 3", "show 3-5"]),
@@ -209,6 +210,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 62] = [
     ("update", ["update 3 due:fri pri:high +ops", "update --where \"tag:beta not blocked\" --priority medium"]),
     ("edit", ["edit 3", "edit --where +release"]),
     ("note", ["note 3 the numbers are from the first run", "git log -1 | taskyard note 3 -"]),
+    ("template", ["template save release 12-19 version=2.0", "create --template release version=2.1"]),
     (
         "task",
         ["task create mission \"Ship 1.0\" --repo app --version 1.0", "task create phase --parent 67 \"Phase 1\""],

@@ -42,6 +42,7 @@ mod several;
 mod show;
 mod status;
 mod team;
+mod template;
 mod undo_and_restore;
 mod update;
 mod where_and_use;

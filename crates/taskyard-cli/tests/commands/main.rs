@@ -82,6 +82,7 @@ mod surrogates;
 #[cfg(target_os = "linux")]
 mod system_calls;
 mod team;
+mod template;
 #[cfg(unix)]
 mod terminal;
 mod terminals;

@@ -93,6 +93,33 @@ pub struct CreatedTogether<'a> {
     pub dry_run: bool,
 }
 
+/// A template.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Template {
+    /// Its name
+    pub name: String,
+    /// Its file
+    pub path: String,
+    /// Its variables, by name
+    pub variables: Vec<String>,
+    /// What is in the file
+    pub text: String,
+    /// The dependencies that were not saved, because only one of the two tasks was: the task and its blocker
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<Vec<[String; 2]>>,
+    /// Whether nothing was saved
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+/// The templates of the user.
+#[derive(Debug, Serialize, JsonSchema)]
+#[allow(missing_docs)]
+pub struct Templates {
+    pub templates: Vec<Template>,
+}
+
 /// A task in full.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -8,6 +8,7 @@ use crate::dialect::plan::{Form, Item, Plan, box_status};
 use crate::forms::one_line::parse_every;
 use crate::near_words::nearest;
 use crate::rules::changes::numbering::keep_numbers;
+use crate::rules::changes::recurring::{EVERY, add_first_due};
 use crate::rules::graph::dependencies::Edge;
 use crate::task::NOTES;
 use crate::timing::{Clock, PartOfDay, WorkSpan, parse_moment};
@@ -39,8 +40,24 @@ pub fn possible_ids(entries: &[BatchEntry]) -> HashSet<TaskId> {
 /// Returns the ids for the tasks of a batch: their own numbers if the list has never used them, otherwise new ones.
 /// `new_ids` must have one id per task.
 pub fn ids_of(entries: &[BatchEntry], new_ids: &[TaskId]) -> Vec<TaskId> {
-    let stated: Vec<Option<&TaskId>> = entries.iter().map(|entry| entry.id.as_ref()).collect();
+    let stated: Vec<Option<&TaskId>> =
+        entries.iter().map(|entry| entry.id.as_ref().filter(|_| entry.keeps_number)).collect();
     keep_numbers(&stated, new_ids)
+}
+
+/// Checks that the tasks of a batch refer only to each other and not to tasks of a list.
+pub(crate) fn refer_to_each_other(entries: &[BatchEntry]) -> Result<(), BatchMistake> {
+    let called = Called::of(entries)?;
+    for entry in entries {
+        let parent = match &entry.parent {
+            Some(BatchParent::Named(name)) => Some(name),
+            Some(BatchParent::At(_)) | None => None,
+        };
+        if let Some(name) = entry.after.iter().chain(&entry.before).chain(parent).find(|name| !called.has(name)) {
+            return Err(called.unknown(name, entry.line));
+        }
+    }
+    Ok(())
 }
 
 /// Assigns ids to the tasks of a batch, one per entry, and resolves the names they refer to. A name in the batch
@@ -178,9 +195,10 @@ pub struct BatchEntry {
     pub(crate) line: usize,
     /// The name by which other tasks of the batch refer to it; without one they can use its title.
     pub name: Option<String>,
-    /// The id it had in the list it was exported from. The batch can refer to it by that id, and it keeps the number
-    /// if the list has never used it.
+    /// The id it had in the list it was exported from. The batch can refer to it by that id.
     pub(crate) id: Option<TaskId>,
+    /// Whether it keeps the number of that id if the list has never used it.
+    pub(crate) keeps_number: bool,
     /// The task without its id, dependencies and parent.
     pub(crate) task: Task,
     /// Its blockers: names in the batch or tasks of the list.
@@ -201,6 +219,13 @@ pub(crate) enum BatchParent {
 }
 
 impl BatchEntry {
+    /// Makes the task recur, due on the first day of the rule if it has no due date or deferral.
+    pub(crate) fn recur(&mut self, rule: &Value, clock: &Clock) {
+        let metadata = self.task.metadata.get_or_insert_default();
+        metadata.insert(EVERY.to_owned(), rule.clone());
+        add_first_due(metadata, clock);
+    }
+
     /// Returns its name, or its title if it has no name.
     pub fn called(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.task.subject)
@@ -309,6 +334,7 @@ impl Line<'_> {
         Ok(BatchEntry {
             line: self.number,
             id: None,
+            keeps_number: false,
             name,
             task,
             after,
@@ -456,6 +482,7 @@ pub(crate) fn entry(item: &Item, clock: &Clock) -> Result<BatchEntry, BatchMista
     Ok(BatchEntry {
         line: item.line,
         id: item.id.clone(),
+        keeps_number: true,
         after,
         before,
         parent: parent.or(entry.parent.clone()),

@@ -7,7 +7,7 @@ pub(crate) mod timestamp;
 
 pub use jiff::tz::TimeZone;
 pub use moments::{BadMoment, Clock, PartOfDay, When, parse_moment};
-pub(crate) use moments::{moment_in_speech, moment_in_words, time_in_speech};
+pub(crate) use moments::{moment_in_days_after, moment_in_speech, moment_in_words, time_in_speech};
 pub(crate) use recurrence::Deadlines;
 pub use recurrence::{BadRecurrence, Recurrence};
 pub use timestamp::{BadSpan, WORKING_DAY, span_in_words, work_in_words};

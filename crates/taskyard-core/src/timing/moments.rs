@@ -185,6 +185,22 @@ pub(crate) fn moment_in_words(moment: Timestamp, part: PartOfDay, clock: &Clock)
     words.find(|words| parse_moment(words, part, clock) == Ok(moment)).unwrap_or_else(|| moment.to_string())
 }
 
+/// Formats a moment as days after the day of `start`, so that [`parse_moment`] returns the same time of day that many
+/// days after the day on which it is read: `today+4d`, `today+4d 09:30`. A moment that has no such form is formatted as a
+/// full UTC timestamp.
+pub(crate) fn moment_in_days_after(start: Timestamp, moment: Timestamp, part: PartOfDay, clock: &Clock) -> String {
+    let in_words = || {
+        let (began, there) = (zoned(start, &clock.zone)?, zoned(moment, &clock.zone)?);
+        let days = began.date().until(there.date()).ok()?.get_days();
+        let day = if days == 0 { "today".to_owned() } else { format!("today{days:+}d") };
+        let forms = ["", " %H:%M", " %H:%M:%S"];
+        let mut words = forms.into_iter().map(|form| format!("{day}{}", there.strftime(form)));
+        let clock = Clock { now: start, ..clock.clone() };
+        words.find(|words| parse_moment(words, part, &clock) == Ok(moment))
+    };
+    in_words().unwrap_or_else(|| moment.to_string())
+}
+
 /// Formats a moment in a time zone, as in `Mon 23 Nov, 00:00`. The year is added unless it is the current one.
 pub(crate) fn moment_in_speech(moment: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (Some(there), Some(present)) = (zoned(moment, zone), zoned(now, zone)) else { return moment.to_string() };
@@ -351,11 +367,21 @@ fn day(word: &str) -> Option<Days> {
         "yesterday" => Days::FromToday(-1),
         "eow" => Days::LastOfWeek,
         "eom" => Days::LastOfMonth,
+        word if days_from_today(word).is_some() => Days::FromToday(days_from_today(word)?),
         word => match weekday(word) {
             Some(weekday) => Days::Weekday(weekday),
             None => Days::On(word.parse::<Date>().ok().filter(|_| word.contains('-'))?),
         },
     })
+}
+
+/// Parses a number of days before or after today: `today+4d`, `today-1w`.
+fn days_from_today(word: &str) -> Option<i64> {
+    let count = word.strip_prefix("today").filter(|count| count.starts_with(['+', '-']))?;
+    match count.strip_suffix('w') {
+        Some(weeks) => weeks.parse::<i64>().ok()?.checked_mul(7),
+        None => count.strip_suffix('d')?.parse().ok(),
+    }
 }
 
 pub(super) fn weekday(word: &str) -> Option<Weekday> {
@@ -442,7 +468,7 @@ fn next_time(time: Time, present: &Zoned) -> Option<DateTime> {
 mod tests {
     use jiff::tz::{TimeZone, offset};
 
-    use super::{Clock, PartOfDay, When, moment_in_speech, moment_in_words, parse_moment};
+    use super::{Clock, PartOfDay, When, moment_in_days_after, moment_in_speech, moment_in_words, parse_moment};
     use crate::Timestamp;
 
     /// Monday, 16 November 2026, 11:30 local time, two hours ahead of UTC.
@@ -457,6 +483,28 @@ mod tests {
 
     fn defer(text: &str) -> Option<String> {
         parse_moment(text, PartOfDay::Start, &clock()).ok().map(|moment| moment.to_string())
+    }
+
+    #[test]
+    fn days_are_counted_from_today() {
+        assert_eq!(due("today+4d").as_deref(), Some("2026-11-20T21:59:59.999Z"));
+        assert_eq!(defer("today-1w").as_deref(), Some("2026-11-08T22:00:00.000Z"));
+        assert_eq!(due("today+1d 9:00").as_deref(), Some("2026-11-17T07:00:00.000Z"));
+        for wrong in ["today+", "today+d", "today4d", "today+4", "today+1h", "today+99999999999999999999w"] {
+            assert_eq!(due(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn moment_is_written_as_days_after_another() {
+        let start = Timestamp::parse("2026-11-16T09:30:00Z").unwrap();
+        let written =
+            |moment: &str, part| moment_in_days_after(start, Timestamp::parse(moment).unwrap(), part, &clock());
+        assert_eq!(written("2026-11-16T21:59:59.999Z", PartOfDay::End), "today");
+        assert_eq!(written("2026-11-20T21:59:59.999Z", PartOfDay::End), "today+4d");
+        assert_eq!(written("2026-11-14T22:00:00Z", PartOfDay::Start), "today-1d");
+        assert_eq!(written("2026-11-17T07:00:30Z", PartOfDay::End), "today+1d 09:00:30");
+        assert_eq!(written("2026-11-17T07:00:30.5Z", PartOfDay::End), "2026-11-17T07:00:30.500Z");
     }
 
     #[test]

@@ -7,16 +7,19 @@ use taskyard_core::dialect::foreign::{
 };
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
+use taskyard_core::forms::template::write_template;
 use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
 use taskyard_core::rules::looking::query::Query;
 use taskyard_core::rules::moving::list_moves::{sent_back, with_file_names};
+use taskyard_core::rules::refusal::Refusal;
+use taskyard_core::timing::Clock;
 use taskyard_core::{Image, Rules, Task, TaskId};
 
 use crate::interchange::Written;
 use crate::operations::reading::whole_seconds;
 use crate::store::{Lookup, StoreError};
-use crate::{Error, Yard, system};
+use crate::{Error, Outcome, Yard, system};
 
 /// An exported list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +77,30 @@ impl Yard {
             _ => lose(&mut losses, halved.len(), "lone surrogates; U+FFFD is written in their place"),
         }
         Ok(Exported { written, count: tasks.len(), losses })
+    }
+
+    /// Makes a template of tasks, in this order, with these texts as variables. Its dates count from the day on which the
+    /// first of the tasks was created, or from today if that is not known. Returns the text, and the dependencies that are
+    /// left out as pairs of a task and its blocker.
+    pub fn template_of(
+        &self,
+        name: &str,
+        ids: &[TaskId],
+        variables: &BTreeMap<String, String>,
+        clock: &Clock,
+    ) -> Result<Outcome<(String, Vec<(TaskId, TaskId)>)>, Error> {
+        let reading = self.look()?;
+        let mut tasks = Vec::new();
+        for id in ids {
+            match reading.tasks.iter().find(|task| task.id == *id) {
+                Some(task) => tasks.push(task.clone()),
+                None => return Ok(Outcome::Refused(Refusal::NoSuchTask { task: id.clone() })),
+            }
+        }
+        let times = self.known_times()?;
+        let created = ids.iter().filter_map(|id| times.get(id)).map(|times| times.created);
+        let start = created.min().unwrap_or(clock.now);
+        Ok(Outcome::Done(write_template(name, &tasks, variables, start, clock)))
     }
 
     /// Exports tasks in the format of another program that needs creation times.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::reading::{Form, Item, MORE, NOTE, Plan, escaped};
 use crate::task::{NOTES, NoteRead, notes_of, read_note};
-use crate::timing::{Clock, PartOfDay, moment_in_words, work_in_full};
+use crate::timing::{Clock, PartOfDay, moment_in_days_after, moment_in_words, work_in_full};
 use crate::{DEFER, DUE, ESTIMATE, Priority, Status, Task, TaskId, Timestamp};
 
 /// How due dates are written, and how much of a task.
@@ -18,6 +18,8 @@ pub(crate) enum Times<'a> {
     Exact,
     /// Only what people edit, with moments in the zone of the clock.
     By(&'a Clock),
+    /// Everything, with moments as days after this one, in the zone of the clock.
+    After(Timestamp, &'a Clock),
 }
 
 /// Writes tasks without loss, parts below their parents.
@@ -101,15 +103,14 @@ impl<'a> Writer<'a> {
         if description.is_none() {
             fields.push(("description", Value::from(task.description.as_str()).to_string()));
         }
-        if let Times::Exact = self.times
-            && !rest.is_empty()
-        {
+        let is_whole = !matches!(self.times, Times::By(_));
+        if is_whole && !rest.is_empty() {
             fields.push(("meta", Value::Object(rest).to_string()));
         }
         for (name, value) in fields {
             let _ = writeln!(self.text, "{indent}  {name}: {value}");
         }
-        let notes = notes.filter(|_| matches!(self.times, Times::Exact)).unwrap_or_default();
+        let notes = notes.filter(|_| is_whole).unwrap_or_default();
         for line in description.unwrap_or_default().into_iter().chain(notes) {
             let _ = if line.is_empty() { writeln!(self.text) } else { writeln!(self.text, "{indent}  {line}") };
         }
@@ -142,6 +143,7 @@ fn take_metadata(rest: &mut Map<String, Value>, fields: &mut Vec<(&'static str, 
         Some(match times {
             Times::Exact => text.to_owned(),
             Times::By(clock) => moment_in_words(moment, part, clock),
+            Times::After(start, clock) => moment_in_days_after(start, moment, part, clock),
         })
     };
     let estimate = |value: &Value| Some(work_in_full(Duration::from_secs(value.as_u64().filter(|_| value.is_u64())?)));

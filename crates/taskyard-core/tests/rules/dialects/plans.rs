@@ -1,12 +1,13 @@
-//! A list that is written as a checklist comes back as it was, as an import and as a batch.
+//! A list that is written as a checklist comes back as it was, as an import and as a batch; a template makes the same plan again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use taskyard_core::dialect::foreign::checklists;
 use taskyard_core::forms::batch;
+use taskyard_core::forms::template::{read_template, write_template};
 use taskyard_core::timing::Clock;
 use taskyard_core::{Status, Task, TaskId, Timestamp};
 
@@ -153,4 +154,68 @@ proptest! {
         }
         prop_assert!(expected.is_empty());
     }
+
+    #[test]
+    fn template_of_a_plan_makes_the_same_plan(
+        tasks in plan(vec![Status::Pending, Status::InProgress, Status::Completed])
+    ) {
+        // Braces may be variables.
+        prop_assume!(tasks.iter().all(|task| !texts_of(task).contains('{')));
+        // Titles tell the tasks apart, because they get new numbers.
+        let titled = |(place, task): (usize, Task)| Task { subject: format!("{place} {}", task.subject), ..task };
+        let tasks: Vec<Task> = tasks.into_iter().enumerate().map(titled).collect();
+        let clock = Clock::new(Timestamp(1_700_000_000_000), TimeZone::UTC);
+        let (text, left_out) = write_template("t", &tasks, &BTreeMap::new(), clock.now, &clock);
+        prop_assert_eq!(left_out, []);
+        let entries = read_template(&text, &BTreeMap::new(), None, &clock);
+        if tasks.is_empty() {
+            prop_assert!(entries.is_err());
+            return Ok(());
+        }
+        prop_assert!(entries.is_ok(), "{:?}\n{}", entries, text);
+        let entries = entries.unwrap();
+        let new_ids: Vec<TaskId> = (101..).map(TaskId::number).take(entries.len()).collect();
+        prop_assert_eq!(&batch::ids_of(&entries, &new_ids), &new_ids);
+        let resolved = batch::resolve(&entries, &new_ids, &HashSet::new()).unwrap();
+        let mut made = resolved.tasks;
+        for edge in resolved.edges {
+            made.iter_mut().find(|task| task.id == edge.task).unwrap().blocked_by.push(edge.on);
+        }
+        let expected: Vec<Task> = tasks.iter().map(as_new).collect();
+        prop_assert_eq!(by_title(&made), by_title(&expected), "{}", text);
+    }
+}
+
+/// Returns the texts in which a template may have variables.
+fn texts_of(task: &Task) -> String {
+    let strings = task.metadata.iter().flatten().map(|(_, value)| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().filter_map(Value::as_str).collect(),
+        _ => String::new(),
+    });
+    let texts = [&task.subject, &task.description].into_iter().chain(&task.active_form).cloned();
+    texts.chain(strings).collect()
+}
+
+/// Returns a task without what a template leaves behind.
+fn as_new(task: &Task) -> Task {
+    let mut metadata = task.metadata.clone().unwrap_or_default();
+    metadata.retain(|key, _| !["notes", "cancelled"].contains(&key.as_str()));
+    let metadata = Some(metadata).filter(|metadata| !metadata.is_empty());
+    Task { status: Status::Pending, owner: None, metadata, ..task.clone() }
+}
+
+/// Returns tasks by their titles, which stand for their ids.
+fn by_title(tasks: &[Task]) -> BTreeMap<String, (Task, Option<String>, BTreeSet<String>)> {
+    let title = |id: &TaskId| tasks.iter().find(|task| task.id == *id).unwrap().subject.clone();
+    let described = |task: &Task| {
+        let (parent, on) = (task.parent().map(|id| title(&id)), task.blocked_by.iter().map(title).collect());
+        let mut task = Task { id: TaskId::number(0), blocks: Vec::new(), blocked_by: Vec::new(), ..task.clone() };
+        if let Some(metadata) = &mut task.metadata {
+            metadata.shift_remove("parent");
+        }
+        task.metadata = task.metadata.filter(|metadata| !metadata.is_empty());
+        (task.subject.clone(), (task, parent, on))
+    };
+    tasks.iter().map(described).collect()
 }

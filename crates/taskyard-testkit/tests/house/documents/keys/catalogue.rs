@@ -64,7 +64,9 @@ const DRY_RUN: &str = "with `--dry-run`, or if a query matches no task";
 fn rows() -> Vec<Row> {
     vec![
         row::<task_answers::Created<'_>>(&["create", "task create"])
-            .or::<task_answers::CreatedTogether<'_>>("with `--batch`"),
+            .or::<task_answers::CreatedTogether<'_>>("with `--batch` or `--template`"),
+        row::<task_answers::Templates>(&["template list"]),
+        row::<task_answers::Template>(&["template save", "template show", "template remove"]),
         row::<task_answers::Listing<'_>>(&["list"]),
         row::<task_answers::Shown<'_>>(&["show"]).or::<task_answers::ShownTogether<'_>>("for several ids"),
         row::<task_answers::Found<'_>>(&["search"]),
