@@ -4,8 +4,8 @@ use taskyard::core::view::{Action, AgentRow, JobRow, Property, Row, Subject, inf
 use taskyard::core::{Status, Task, TaskId};
 use taskyard::operations::UndoRange;
 
-use super::input::Purpose;
 use super::picker::Picking;
+use super::prompt::Purpose;
 use super::{App, Effect, MessageKind, Mode, View};
 use crate::messages::Operation;
 

@@ -5,10 +5,12 @@ mod acting;
 mod input;
 mod moving;
 mod picker;
+mod picker_keys;
+mod prompt;
 mod state;
 mod updates;
 
-pub(super) use input::Prompt;
 pub(super) use picker::{Choice, Picker};
+pub(super) use prompt::Prompt;
 pub(super) use state::{App, Effect, Hit, MessageKind, Mode, Pane, View};
 pub use state::{ClientStyle, Settings};
