@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use taskyard::core::near_words::nearest;
-use taskyard::private::{create, is_ours_or_roots};
+use taskyard::private::{create, is_ours_or_roots, make_directory};
 use taskyard::regular_file::read_following;
 
 use crate::environment::Environment;
@@ -102,7 +102,7 @@ impl TemplateFiles {
         let path = self.path(name)?;
         let temporary = self.directory.join(format!(".{name}.{}.tmp", std::process::id()));
         let write = || {
-            fs::create_dir_all(&self.directory)?;
+            make_directory(&self.directory)?;
             let mut file = create(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
@@ -125,7 +125,7 @@ impl TemplateFiles {
         let words: Vec<&str> = names.iter().map(String::as_str).collect();
         let hint = match (nearest(name, &words), words.is_empty()) {
             (Some(meant), _) => format!("did you mean `{meant}`?"),
-            (None, true) => "`taskyard template save NAME 12-19` makes one".to_owned(),
+            (None, true) => "`taskyard template save NAME 12-19` creates one".to_owned(),
             (None, false) => format!("templates are {}", words.join(", ")),
         };
         let message = format!("there is no template named `{name}`");

@@ -20,10 +20,10 @@ use crate::exit::{Exit, Problem};
 use crate::output::Output;
 use crate::template_files::TemplateFiles;
 
-/// Keep tasks as a template, to make them again
+/// Save tasks as a template, and create tasks from it
 ///
-/// A template is a plan in Markdown in a file of your own, `~/.config/taskyard/templates/NAME.md`, which you can edit. `{name}` in a text of it
-/// is a variable. `taskyard create --template NAME KEY=TEXT` makes its tasks in one revision.
+/// A template is a plan in Markdown in a file of your own, `~/.config/taskyard/templates/NAME.md`, which you can edit.
+/// `{name}` in its texts is a variable. `taskyard create --template NAME KEY=TEXT` creates its tasks in one revision.
 #[derive(Debug, Args)]
 pub(crate) struct Template {
     #[command(subcommand)]
@@ -34,15 +34,16 @@ pub(crate) struct Template {
 enum TemplateAction {
     /// Save tasks as a template: `template save release 12-19 version=2.0`
     ///
-    /// It keeps titles, descriptions, parts, dependencies among these tasks, priorities, tags, estimates, kinds and rules of recurrence. Due
-    /// dates and deferrals become days after the day on which the first of the tasks was created. States, owners, notes and dependencies on
-    /// other tasks stay behind. With KEY=TEXT the text becomes the variable `{KEY}` wherever it occurs.
+    /// It keeps titles, descriptions, parts, dependencies among these tasks, priorities, tags, estimates, kinds and rules
+    /// of recurrence. Due dates and deferrals are counted from the day on which the first of the tasks was created.
+    /// States, owners, notes and dependencies on other tasks are not saved. With KEY=TEXT the text becomes the variable
+    /// `{KEY}` wherever it occurs.
     Save(Save),
     /// List the templates and their variables
     List,
     /// Show a template
     Show(Named),
-    /// Remove a template; its tasks stay
+    /// Remove a template; tasks created from it stay
     Remove(Named),
 }
 
@@ -56,11 +57,11 @@ struct Named {
 #[derive(Debug, Args)]
 #[command(override_usage = "taskyard template save [OPTIONS] <NAME> <ID...|--where <QUERY>> [KEY=TEXT]...")]
 struct Save {
-    /// What to call it
+    /// The name of the template
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The tasks, numbers and ranges, and the texts that become variables: `12-19 version=2.0`
+    /// The tasks, as numbers and ranges, and the texts that become variables: `12-19 version=2.0`
     #[arg(value_name = "ID", required_unless_present = "query")]
     words: Vec<SaveWord>,
 
@@ -72,7 +73,7 @@ struct Save {
     #[arg(long)]
     replace: bool,
 
-    /// Show what would be saved, and save nothing
+    /// Show what would be saved, without saving it
     #[arg(long)]
     dry_run: bool,
 }
@@ -99,7 +100,7 @@ impl FromStr for SaveWord {
 fn parse_variable(word: &str) -> Result<(String, String), String> {
     let variable = word.split_once('=').filter(|(name, _)| is_name(name));
     let (name, text) =
-        variable.ok_or_else(|| format!("`{}` is no value of a variable; write `version=2.1`", word.escape_debug()))?;
+        variable.ok_or_else(|| format!("invalid variable `{}`: write `version=2.1`", word.escape_debug()))?;
     Ok((name.to_owned(), text.to_owned()))
 }
 
@@ -185,7 +186,7 @@ fn tell_saved(
         return Ok(());
     }
     if dry_run {
-        let would = format!("Would save in `{}`, and saved nothing:", template.path);
+        let would = format!("Would save in `{}`; nothing was saved:", template.path);
         output.say(&Line::new().with(Tone::Dim, &would))?;
         print(&template.text, output)?;
     } else {
@@ -193,10 +194,10 @@ fn tell_saved(
         let line = Line::plain("Saved template ").with(Tone::Strong, &template.name);
         output.say(&line.with(Tone::Dim, &format!(": {many} in `{}`", template.path)))?;
         let again = way_to_use(&template.name, &template.variables);
-        output.say(&Line::new().with(Tone::Dim, "  make its tasks with ").with(Tone::Hint, &again))?;
+        output.say(&Line::new().with(Tone::Dim, "  create its tasks with ").with(Tone::Hint, &again))?;
     }
     for (task, on) in left_out {
-        output.warn(&format!("left out: #{task} waits for #{on}, and only one of them is in the template"))?;
+        output.warn(&format!("left out the dependency of #{task} on #{on}: only one of them is in the template"))?;
     }
     Ok(())
 }
@@ -231,7 +232,7 @@ fn list(files: &TemplateFiles, output: &mut Output) -> Result<(), Problem> {
     }
     if names.is_empty() {
         let way = "taskyard template save NAME 12-19";
-        output.say(&Line::new().with(Tone::Dim, "There are no templates. Make one with ").with(Tone::Hint, way))?;
+        output.say(&Line::new().with(Tone::Dim, "No templates. Create one with ").with(Tone::Hint, way))?;
     }
     for template in templates {
         let variables: String = template.variables.iter().map(|name| format!(" {name}=TEXT")).collect();

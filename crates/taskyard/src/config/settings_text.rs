@@ -178,7 +178,7 @@ mod tests {
         };
         assert_eq!(at("store = \"x\"\nrules = \"lenient\"").0, 2);
         assert_eq!(at("\n\n[claims]\nlease = \"soon\"").0, 4);
-        assert!(at("[claims]\nlease = \"soon\"").1.contains("no duration"));
+        assert!(at("[claims]\nlease = \"soon\"").1.contains("invalid duration"));
         assert_eq!(at("store = ").0, 1);
     }
 }

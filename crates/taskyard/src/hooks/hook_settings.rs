@@ -353,8 +353,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_passed_over_and_told() {
         for (text, complaint) in [
-            ("{\"hooks\":", "no JSON"),
-            ("[1]", "no JSON object"),
+            ("{\"hooks\":", "it is not JSON"),
+            ("[1]", "it is not a JSON object"),
             (r#"{"hooks":[]}"#, "`hooks` is not an object"),
             (r#"{"hooks":{"SubagentStop":{}}}"#, "`hooks.SubagentStop` is not an array"),
             (r#"{"hooks":{"SubagentStop":[7]}}"#, "`hooks.SubagentStop[0]` has no `hooks` array"),

@@ -306,7 +306,9 @@ mod tests {
             for problem in [Problem::from(of_store), Problem::from(of_database)] {
                 let report = problem.report();
                 assert_eq!((report.code, report.kind), ("no_locks", ProblemKind::CouldNot));
-                assert!(report.message.contains(&format!("`{}` has no locks", std::env::temp_dir().display())));
+                assert!(
+                    report.message.contains(&format!("`{}` does not support locks", std::env::temp_dir().display()))
+                );
                 assert!(report.hint.as_deref().is_some_and(|hint| hint.contains("TASKYARD_HOME")), "{report:?}");
             }
         }

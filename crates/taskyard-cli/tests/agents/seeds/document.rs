@@ -111,7 +111,7 @@ fn example_task_starts_only_after_dependency_completes() {
     let start = json!({ "id": "task-003", "description": "Create user dashboard", "status": "in_progress" });
     assert!(refused(&mut server, &start).contains("task-002"));
     let circle = json!({ "id": "task-001", "description": "x", "dependencies": ["task-003"] });
-    assert!(refused(&mut server, &circle).contains("circle"));
+    assert!(refused(&mut server, &circle).contains("cycle"));
     refused(&mut server, &json!({ "description": "x", "dependencies": ["task-404"] }));
     assert_eq!(site.read(FILE), before, "nothing was written");
 }

@@ -125,7 +125,7 @@ impl<'a> Held<'a> {
 }
 
 /// Commands that answer with no object of ours: they fill the screen, speak another protocol, or only have commands below them.
-const WITHOUT_ANSWER: [&str; 9] = ["board", "db", "hook", "job", "mcp", "task", "team", "todo", "token"];
+const WITHOUT_ANSWER: [&str; 10] = ["board", "db", "hook", "job", "mcp", "task", "team", "template", "todo", "token"];
 
 #[test]
 fn every_command_has_a_row() {
