@@ -59,6 +59,7 @@ fn ten_tasks() -> Test {
 /// Checks that a command does no more than this.
 #[track_caller]
 fn assert_within(line: &str, calls: &Calls, limit: usize, flushes: usize) {
+    println!("`{line}`: {} calls, {} flushes", calls.all, calls.flushes);
     assert!(calls.all <= limit + limit / 10, "`{line}` makes {} calls, not {limit}", calls.all);
     assert!(calls.flushes <= flushes, "`{line}` flushes {} times, not {flushes}", calls.flushes);
 }

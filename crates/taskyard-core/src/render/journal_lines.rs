@@ -473,8 +473,8 @@ mod gone_words_tests {
         assert_eq!(
             loss_in_words(&gone, &list, time).unwrap(),
             "2 open tasks (and 1 completed) of list L are gone, and the directory with them: lost between t1 and t2, and not \
-             deleted with Taskyard. `taskyard restore --all --list L` brings them back; `taskyard clear --list L` says that it \
-             was meant."
+             deleted with Taskyard. `taskyard restore --all --list L` brings them back; `taskyard clear --list L` confirms that \
+             they were deleted on purpose."
         );
         assert_eq!(clearing_in_words(&gone), None);
         let cleared = Gone { open: 0, ..gone };

@@ -95,7 +95,7 @@ fn refused_start_and_cycle_change_nothing_and_give_advice() {
     assert!(refused.is_error);
     assert_eq!(refused.structured.unwrap()["success"], false);
     let circle = text(&ana, "TaskUpdate", json!({ "taskId": "1", "addBlockedBy": ["2"] }));
-    assert!(circle.contains(": #1 waits for #2 waits for #1. Nothing was changed."), "{circle}");
+    assert!(circle.contains(": #1 → #2 → #1. Nothing was changed."), "{circle}");
     assert_eq!(
         text(&ana, "TaskList", json!({})),
         "#1 [pending] Design\n#2 [pending] Build [blocked by #1]\n#3 [pending] Docs"
@@ -190,7 +190,7 @@ fn a_task_with_open_parts_is_no_work_for_a_model_either() {
     let lost = call(&ana, "TaskCreate", json!({ "subject": "x", "description": "d", "metadata": { "parent": "9" } }));
     assert!(lost.is_error && lost.text.contains("There is no task #9 to be the parent."), "{}", lost.text);
     let circle = call(&ana, "TaskUpdate", json!({ "taskId": "3", "addBlockedBy": ["2"] }));
-    assert!(circle.is_error && circle.text.contains("#3 waits for #2 waits for #3"), "{}", circle.text);
+    assert!(circle.is_error && circle.text.contains("#3 → #2 → #3"), "{}", circle.text);
     let open = call(&ana, "TaskUpdate", json!({ "taskId": "2", "status": "completed" }));
     assert!(open.is_error && open.text.contains("it has open parts: #3 Notes (pending)"), "{}", open.text);
     assert!(!call(&ana, "TaskUpdate", json!({ "taskId": "2", "addBlockedBy": ["1"] })).is_error);

@@ -95,7 +95,7 @@ fn a_todo_is_written_and_written_again_by_its_id() {
     );
     assert_eq!((&changed["task"]["description"], &changed["task"]["assignee"]), (&json!("Other"), &json!("ben")));
     let refused = call(&tools, "TodoWrite", json!({"id": id, "description": "First", "dependencies": ["mine"]}));
-    assert!(refused.is_error && refused.text.contains("circle"), "{}", refused.text);
+    assert!(refused.is_error && refused.text.contains("dependency cycle"), "{}", refused.text);
     let refused = call(&tools, "TodoWrite", json!({"description": "Third", "dependencies": ["nothing"]}));
     assert!(refused.is_error, "{}", refused.text);
     let shown = given(&tools, "TodoRead", json!({}));

@@ -22,7 +22,12 @@ fn yard_without_its_row_is_an_error() {
     // A process that knew the yard, and one that does not.
     for yard in [&yard, &self::yard(&address)] {
         for failed in [yard.store().read(yard.list_id()).map(drop), yard.store().write(yard.list_id()).map(drop)] {
-            assert!(failed.as_ref().is_err_and(|error| error.to_string().contains("lost its only row")), "{failed:?}");
+            assert!(
+                failed
+                    .as_ref()
+                    .is_err_and(|error| error.to_string().contains("only row of the table `yard` is missing")),
+                "{failed:?}"
+            );
         }
     }
     server.sql(&format!("INSERT INTO {schema}.yard (version) VALUES (2)"));

@@ -353,7 +353,7 @@ fn lists(person: &Person<'_>) {
     match person.way {
         Way::Keyboard => {
             person.window.press("Control+k");
-            person.finds("make a list");
+            person.finds("create a list");
         }
         _ => {
             person.push("button", "Actions for the list");

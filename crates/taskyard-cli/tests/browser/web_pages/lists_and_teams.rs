@@ -35,7 +35,7 @@ fn whole_lists_are_worked_on_from_their_menu() {
     window.element("#ask [name=name]").fill("ship");
     window.click("button", "Rename");
     window.until("location.pathname === '/lists/ship' && document.getElementById('card-1')");
-    do_with(&board, &window, "L", "Take the tasks of another list in");
+    do_with(&board, &window, "L", "Merge another list into this one");
     pick(&window, "ship");
     window.until("location.pathname === '/lists/L' && document.getElementById('card-2')");
     // Undone here alone it would leave the tasks in no list.
@@ -51,7 +51,7 @@ fn whole_lists_are_worked_on_from_their_menu() {
     assert_eq!(subjects(&board, "L"), [""; 0]);
     // The page shows all lists, and what is undone is undone in the one that was cleared.
     window.click("button", "Undo");
-    says(&window, "Took back");
+    says(&window, "Undid");
     assert_eq!(subjects(&board, "L").len(), 2);
     do_with(&board, &window, "infra", "Remove");
     window.element("#ask [name=name]").fill("something");
@@ -77,11 +77,11 @@ fn history_is_chosen_and_several_revisions_taken_back() {
         pick(&window, of);
         shows(revisions);
     }
-    window.click("button", "Take several back");
+    window.click("button", "Undo several");
     window.element("#ask [name=first]").fill("r2");
     window.element("#ask [name=last]").fill("3");
-    window.click("button", "Take back");
-    says(&window, "Took back r3, r2");
+    window.click("button", "Undo");
+    says(&window, "Undid r3, r2");
     shows("5 4 3 2 1");
     assert_eq!(subjects(&board, "L"), ["Wheels"]);
     assert_eq!(window.complaints(), Vec::<String>::new());
@@ -100,7 +100,7 @@ fn a_team_is_made_and_its_plans_are_answered() {
     ]);
     let window = board.window();
     window.open(&board.address("/lists/boat/messages"));
-    window.click("button", "Make a team");
+    window.click("button", "Create a team");
     window.element("#ask [name=description]").fill("To sail");
     window.click("button", "Create");
     window.until("document.querySelector('.threads')");

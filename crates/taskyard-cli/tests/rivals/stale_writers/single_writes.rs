@@ -148,7 +148,7 @@ fn deleted_task_revived_by_stale_write_is_reported() {
     assert_eq!(home.ask("list")["tasks"].as_array().unwrap().len(), 2);
     assert_eq!(verdicts(&home), [("deleted".to_owned(), "likely".to_owned())]);
     let found = findings(&home, "taken_back");
-    assert!(found[0]["message"].as_str().unwrap().contains("is there again"), "{found:?}");
+    assert!(found[0]["message"].as_str().unwrap().contains("task 1 is back"), "{found:?}");
     assert_eq!(home.run("doctor --fix --yes").code, Some(0));
     assert_eq!(home.present().keys().collect::<Vec<_>>(), ["2"]);
     home.ask("undo");
