@@ -9,7 +9,7 @@ use taskyard::core::Status;
 use taskyard::core::render::{Line, Tone, cut_text};
 use taskyard::core::view::{Action, info, progress_bar, todos_line};
 
-use super::frame::{put, put_at};
+use super::rows::{put, put_at};
 use crate::app::{App, Hit, MessageKind, Mode, View};
 use crate::line::TypedLine;
 

@@ -4,6 +4,7 @@
 mod bars;
 mod frame;
 mod overlays;
+mod rows;
 mod tasks;
 mod views;
 

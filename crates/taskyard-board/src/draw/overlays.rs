@@ -9,7 +9,7 @@ use taskyard::core::timing::work_in_words;
 use taskyard::core::view::{ActionInfo, Subject, actions, info};
 use taskyard::core::{Task, TaskId};
 
-use super::frame::{lay, owner_tone, put, wipe};
+use super::rows::{lay, owner_tone, put, wipe};
 use crate::app::{App, Choice, Hit, MessageKind, Mode};
 use crate::messages::PaneEnd;
 

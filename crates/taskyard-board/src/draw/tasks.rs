@@ -10,7 +10,7 @@ use taskyard::core::render::{
 use taskyard::core::view::{Action, GraphNode, Row, TreeRow, card_lines, graph_lines, row_line};
 use taskyard::core::{Status, Task, TaskId};
 
-use super::frame::{divide, draw_words, lay, mark, put, put_at, with_facts};
+use super::rows::{divide, draw_words, lay, mark, put, put_at, with_facts};
 use crate::app::{App, ClientStyle, Hit};
 use crate::messages::PageFacts;
 

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use taskyard::core::render::{Line, Tone};
 use taskyard::core::view::{agent_line, job_row_line, letter_lines, list_line, step_line, thread_line};
 
-use super::frame::{divide, draw_rows, draw_words, put};
+use super::rows::{divide, draw_rows, draw_words, put};
 use crate::app::{App, Hit};
 
 /// The maximum length of a name.

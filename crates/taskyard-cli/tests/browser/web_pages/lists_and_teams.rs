@@ -56,7 +56,7 @@ fn whole_lists_are_worked_on_from_their_menu() {
     do_with(&board, &window, "infra", "Remove");
     window.element("#ask [name=name]").fill("something");
     window.click("button", "Remove it");
-    window.until("document.getElementById('ask-refused').textContent.includes('not its name')");
+    window.until("document.getElementById('ask-refused').textContent.includes('does not match')");
     window.element("#ask [name=name]").fill("infra");
     window.click("button", "Remove it");
     window.until("!document.querySelector('#ask[open]') && !document.getElementById('list-infra')");
