@@ -10,7 +10,7 @@ use taskyard::core::answers::task_answers;
 use taskyard::core::answers::task_answers::Templates;
 use taskyard::core::forms::batch::BatchMistake;
 use taskyard::core::forms::one_line::IdRange;
-use taskyard::core::forms::template::{is_name, read_template, variables_of};
+use taskyard::core::forms::template::{WrittenTemplate, is_name, read_template, variables_of};
 use taskyard::core::render::{Line, Tone};
 
 use super::create::create_entries;
@@ -154,7 +154,8 @@ impl Save {
         if ids.is_empty() {
             return Err(Problem::usage("no_tasks", "there are no tasks to save"));
         }
-        let (text, left_out) = yard.template_of(&self.name, &ids, &variables, &context.clock()?)?.done()?;
+        let WrittenTemplate { text, left_out } =
+            yard.template_of(&self.name, &ids, &variables, &context.clock()?)?.done()?;
         let found = variables_of(&text);
         let unused: Vec<String> = variables.into_keys().filter(|name| !found.contains(name)).collect();
         if !unused.is_empty() {

@@ -11,17 +11,25 @@ use crate::rules::changes::recurring::{EVERY, is_of_one_run};
 use crate::timing::Clock;
 use crate::{DEFER, DUE, Metadata, Task, TaskId, Timestamp};
 
-/// Makes a template of tasks, numbered from 1 in this order. Their state, owners, notes and numbers stay behind, and so
-/// do dependencies on other tasks. The texts of `variables` are replaced by their names. Dates are written as days after
-/// the day of `start`. Returns the text of the template, and the dependencies that are left out as pairs of a task and its
-/// blocker.
+/// The text of a template made from tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenTemplate {
+    /// The plan in Markdown.
+    pub text: String,
+    /// The dependencies that are not in it, each as a task and its blocker, of which only one is among the tasks.
+    pub left_out: Vec<(TaskId, TaskId)>,
+}
+
+/// Makes a template of tasks, numbered from 1 in this order, without their states, owners, notes, numbers and
+/// dependencies on other tasks. The texts of `variables` are replaced by their names. Dates are written as days after the
+/// day of `start`.
 pub fn write_template(
     name: &str,
     tasks: &[Task],
     variables: &BTreeMap<String, String>,
     start: Timestamp,
     clock: &Clock,
-) -> (String, Vec<(TaskId, TaskId)>) {
+) -> WrittenTemplate {
     let numbers: HashMap<&TaskId, TaskId> = tasks.iter().map(|task| &task.id).zip((1..).map(TaskId::number)).collect();
     let among = |ids: &[TaskId]| ids.iter().filter_map(|id| numbers.get(id).cloned()).collect::<Vec<_>>();
     let texts = Texts::of(variables);
@@ -48,7 +56,7 @@ pub fn write_template(
             .collect::<Vec<_>>()
     };
     let left_out = tasks.iter().flat_map(outside).collect();
-    (text, left_out)
+    WrittenTemplate { text, left_out }
 }
 
 /// Returns the title without the number and marks that some kinds of tasks have.
@@ -257,7 +265,7 @@ mod tests {
 
     use std::collections::BTreeMap;
 
-    use super::{filled_text, read_template, variables_of, write_template};
+    use super::{WrittenTemplate, filled_text, read_template, variables_of, write_template};
     use crate::forms::batch::{BatchEntry, resolve};
     use crate::timing::Clock;
     use crate::{Status, Task, TaskId, Timestamp};
@@ -305,7 +313,8 @@ mod tests {
     #[test]
     fn template_makes_the_tasks_again_under_new_numbers() {
         let (start, saved) = (moment("2026-11-16T09:00:00Z"), clock("2026-11-25T12:00:00Z"));
-        let (text, left_out) = write_template("release", &release(), &variables(&[("version", "2.0")]), start, &saved);
+        let WrittenTemplate { text, left_out } =
+            write_template("release", &release(), &variables(&[("version", "2.0")]), start, &saved);
         assert_eq!(
             text,
             "# release\n\

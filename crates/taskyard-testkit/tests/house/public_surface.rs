@@ -22,8 +22,8 @@ const CRATES: [&str; 8] = [
 ];
 
 /// The most lines that `surface.txt` of the library may have, and those of all crates together. They may only fall.
-const LIBRARY_LINES: usize = 1983;
-const ALL_LINES: usize = 6171;
+const LIBRARY_LINES: usize = 1949;
+const ALL_LINES: usize = 6166;
 
 /// The names that lead from the crate's root to a module or an item.
 type Names = Vec<String>;

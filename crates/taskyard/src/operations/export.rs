@@ -7,7 +7,7 @@ use taskyard_core::dialect::foreign::{
 };
 use taskyard_core::dialect::native::{Shape, TooLarge};
 use taskyard_core::dialect::{document, export, macf, native, teaching};
-use taskyard_core::forms::template::write_template;
+use taskyard_core::forms::template::{WrittenTemplate, write_template};
 use taskyard_core::json_text::has_lone_surrogates;
 use taskyard_core::render::graph;
 use taskyard_core::rules::looking::query::Query;
@@ -80,15 +80,14 @@ impl Yard {
     }
 
     /// Makes a template of tasks, in this order, with these texts as variables. Its dates count from the day on which the
-    /// first of the tasks was created, or from today if that is not known. Returns the text, and the dependencies that are
-    /// left out as pairs of a task and its blocker.
+    /// first of the tasks was created, or from today if that is not known.
     pub fn template_of(
         &self,
         name: &str,
         ids: &[TaskId],
         variables: &BTreeMap<String, String>,
         clock: &Clock,
-    ) -> Result<Outcome<(String, Vec<(TaskId, TaskId)>)>, Error> {
+    ) -> Result<Outcome<WrittenTemplate>, Error> {
         let reading = self.look()?;
         let mut tasks = Vec::new();
         for id in ids {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use taskyard_core::dialect::foreign::checklists;
 use taskyard_core::forms::batch;
-use taskyard_core::forms::template::{read_template, write_template};
+use taskyard_core::forms::template::{WrittenTemplate, read_template, write_template};
 use taskyard_core::timing::Clock;
 use taskyard_core::{Status, Task, TaskId, Timestamp};
 
@@ -165,7 +165,7 @@ proptest! {
         let titled = |(place, task): (usize, Task)| Task { subject: format!("{place} {}", task.subject), ..task };
         let tasks: Vec<Task> = tasks.into_iter().enumerate().map(titled).collect();
         let clock = Clock::new(Timestamp(1_700_000_000_000), TimeZone::UTC);
-        let (text, left_out) = write_template("t", &tasks, &BTreeMap::new(), clock.now, &clock);
+        let WrittenTemplate { text, left_out } = write_template("t", &tasks, &BTreeMap::new(), clock.now, &clock);
         prop_assert_eq!(left_out, []);
         let entries = read_template(&text, &BTreeMap::new(), None, &clock);
         if tasks.is_empty() {
