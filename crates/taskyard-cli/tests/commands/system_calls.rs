@@ -2,6 +2,7 @@
 //!
 //! `docs/design/engine.md` has the table. The counts are those of a debug build without the checks that only such a build makes; a tenth
 //! more is allowed, for other versions of the C library.
+#![allow(clippy::print_stdout, reason = "the counts are worth reading")]
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

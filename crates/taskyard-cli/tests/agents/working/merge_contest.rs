@@ -1,6 +1,7 @@
 //! Many workers that merge into one base branch and are killed: nothing is lost, and nothing is merged twice.
 //!
 //! Full scale, 100 kills and 30 tasks: `TASKYARD_TEST_SCALE=1 cargo test -p taskyard-cli --test agents merge_contest:: -- --nocapture`.
+#![allow(clippy::print_stdout, reason = "the counts of a contest are worth reading")]
 
 use std::collections::BTreeSet;
 use std::fs;
