@@ -9,6 +9,7 @@ mod claim;
 mod claim_several;
 mod command;
 mod create;
+mod create_batch;
 #[cfg(feature = "postgres")]
 mod db;
 mod delete;

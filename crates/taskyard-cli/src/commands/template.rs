@@ -13,7 +13,7 @@ use taskyard::core::forms::one_line::IdRange;
 use taskyard::core::forms::template::{WrittenTemplate, is_name, read_template, variables_of};
 use taskyard::core::render::{Line, Tone};
 
-use super::create::create_entries;
+use super::create_batch::create_entries;
 use crate::arguments::WhichTasks;
 use crate::context::Context;
 use crate::exit::{Exit, Problem};
