@@ -6,7 +6,6 @@ mod choosing_list;
 mod databases;
 pub(crate) mod list_sources;
 mod stores_and_warnings;
-mod worktrees;
 
 use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
@@ -29,7 +28,6 @@ use taskyard::tidying::{Caretaker, Household};
 use taskyard::todos::Todos;
 use taskyard::{WrittenLists, Yard};
 use taskyard_jobs::Jobs;
-pub(crate) use worktrees::{git_failed, queue_failed};
 
 use crate::arguments::Globals;
 use crate::environment::{Environment, TASKYARD_CLIENT_VERSION, TASKYARD_RULES};

@@ -18,6 +18,7 @@ mod environment;
 mod exit;
 mod output;
 mod places;
+mod repository;
 mod run;
 #[cfg(feature = "server")]
 mod server_host;

@@ -7,9 +7,10 @@ use taskyard::core::TaskId;
 use taskyard::core::answers::worktrees::BranchDiff;
 
 use super::worktrees::tree_of;
-use crate::context::{Context, git_failed};
+use crate::context::Context;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
+use crate::repository::git_failed;
 
 /// Show the changes on a task's branch against its base
 ///

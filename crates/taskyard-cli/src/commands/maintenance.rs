@@ -13,9 +13,10 @@ use taskyard::operations::{Checkup, Finding, FindingCode};
 use taskyard_jobs::worktrees::Explanation;
 
 use crate::commands::import_export::progress_bar;
-use crate::context::{Context, git_failed};
+use crate::context::Context;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
+use crate::repository::git_failed;
 
 /// Find and repair defects of the list
 ///

@@ -29,11 +29,12 @@ use taskyard_jobs::{Jobs, processes};
 
 use super::several::tell_rehearsal;
 use crate::arguments::{NotifyFlag, parse_lifetime, parse_pause};
-use crate::context::{Context, git_failed};
+use crate::context::Context;
 use crate::displays::notices::notify_of_work;
 use crate::displays::{taken_out, tell_of_loss};
 use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::{Output, QuietControlKeys};
+use crate::repository::git_failed;
 
 /// Run a command for each ready task until none are left
 ///

@@ -8,9 +8,10 @@ use taskyard::core::render::{Line, Tone};
 use taskyard::core::rules::worktrees::record::TaskWorktree;
 use taskyard_jobs::worktrees::{QueueError, WorktreeMaker};
 
-use crate::context::{Context, queue_failed};
+use crate::context::Context;
 use crate::exit::{Exit, Problem};
 use crate::output::Output;
+use crate::repository::queue_failed;
 
 /// Gives the actor's task a worktree: its former one if that is usable, otherwise a new one. If that fails, releases
 /// the task.

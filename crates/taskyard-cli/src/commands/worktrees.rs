@@ -18,10 +18,11 @@ use taskyard_jobs::worktrees::{Listed, MergeNews, MergeOutcome, Merger, Message,
 
 use crate::arguments::LeaseFlags;
 use crate::commands::gc;
-use crate::context::{Context, git_failed, queue_failed};
+use crate::context::Context;
 use crate::displays::did;
 use crate::exit::{Exit, Problem, ProblemKind};
 use crate::output::Output;
+use crate::repository::{git_failed, queue_failed};
 
 /// List the worktrees of tasks, merge their branches, and remove merged ones
 ///

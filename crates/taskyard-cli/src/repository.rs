@@ -7,7 +7,7 @@ use taskyard::core::{Task, TaskId};
 use taskyard::process::{CommandLine, Ending, Program};
 use taskyard_jobs::worktrees::{GitError, Provisions, QueueError, Repository};
 
-use super::Context;
+use crate::context::Context;
 use crate::exit::{Problem, ProblemKind};
 
 /// Maximum number of bytes kept of a command's output.
