@@ -86,7 +86,7 @@ impl Assignment {
                 }
                 Err(error) => {
                     drop(keeper.finish());
-                    return attempt.without_worktree(error);
+                    return attempt.failed_by(error);
                 }
             }
         }

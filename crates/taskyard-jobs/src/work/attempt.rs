@@ -136,6 +136,8 @@ impl Attempt {
         let conclusion = match conclusion {
             // The run is stopping. The hooks that were running have been stopped, so their verdict is unknown.
             Err(WorkError::Yard(Error::Cancelled)) => self.interrupted().map_err(WorkError::from),
+            // The run ends once its other workers have: none of them may wait for this task in the merge queue.
+            Err(error) if self.tree.is_some() => return Outcome { retires, ..self.failed_by(error) },
             conclusion => conclusion,
         };
         Outcome { conclusion, retires, left_behind: Vec::new() }

@@ -14,7 +14,7 @@ use super::attempt::{Attempt, Outcome, insist};
 use super::report::{Conclusion, WorkError};
 use super::site::Tail;
 use super::{Failure, MergeOrder, WorkEvent, WorktreeOrder};
-use crate::worktrees::{GitError, MergeNews, MergeOutcome, Merger, Message, WorktreeMaker};
+use crate::worktrees::{GitError, MergeNews, MergeOutcome, Merger, Message, QueueError, WorktreeMaker};
 
 /// What to do in a worktree.
 pub(super) enum Entered {
@@ -69,8 +69,8 @@ impl Attempt {
         Ok(Entered::Runs)
     }
 
-    /// Concludes if there is no worktree to work in.
-    pub(super) fn without_worktree(&self, error: WorkError) -> Outcome {
+    /// Concludes after an error: the task is released, and the error is reported unless it concerns this task alone.
+    pub(super) fn failed_by(&self, error: WorkError) -> Outcome {
         let given_back = match &error {
             // A problem specific to this task fails the attempt; any other error would affect every task.
             WorkError::Worktree(GitError::Unfit(reason)) => {
@@ -183,7 +183,12 @@ impl Attempt {
             return Ok(self.lost(loss)?);
         }
         let outcome = if stop.asked().is_cancelled() { outcome.or(Ok(MergeOutcome::Stopped)) } else { outcome };
-        match outcome? {
+        let outcome = match outcome {
+            // Git may fail for this branch alone, or because of what another process did at that moment.
+            Err(QueueError::Git(error)) => return Ok(self.give_back(Failure::NotMerged(error.to_string()), "")?),
+            outcome => outcome?,
+        };
+        match outcome {
             MergeOutcome::Merged(tree) => {
                 let note = tree.merged.is_none().then_some("completed without a commit: its branch changes nothing");
                 self.complete_branch(yard, &tree, note)
