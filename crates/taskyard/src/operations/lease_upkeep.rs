@@ -279,7 +279,7 @@ impl Yard {
     /// # use taskyard::core::{AgentName, ListId, Rules};
     /// # use taskyard::operations::{Claim, NewTask};
     /// # use taskyard::store::MemoryStore;
-    /// # use taskyard::Yard;
+    /// # use taskyard::{Outcome, Yard};
     /// # let store = Arc::new(MemoryStore::new(Rules::Strict));
     /// # let yard = Yard::new(store, ListId::new("rocket")?, AgentName::new("ana")?);
     /// # yard.create(NewTask { subject: "Design the schema".into(), ..NewTask::default() })?.done()?;
